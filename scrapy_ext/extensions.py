@@ -22,7 +22,7 @@ from twisted.python.failure import Failure
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import snapshots
-from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord, RequestRecord, shortened
+from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, LogRecord, StreamRequestRecord, shortened
 from scrapy_ext.api.violations import encodable
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
@@ -151,14 +151,14 @@ class RequestLog(_Extension):
         now = time.time()
         duration = request.meta.get("download_latency", 0.0) if began is None else now - began
         parent = parent_of(request)
-        record = RequestRecord(
+        record = StreamRequestRecord(
             time=round((now - duration) * 1000),
             method=request.method,
             url=self._session.secrets.masked(request.url),
             status=response.status,
             duration=round(duration * 1000),
             rs=len(response.body),
-            parent=parent.record if parent is not None and parent.job == self._job else None,
+            parent=parent.named_by(self._job, self._session.writer) if parent is not None else None,
             fp=self._fingerprint(request).hex(),
         )
         line = msgspec.json.encode(record)
@@ -180,7 +180,7 @@ class LogUploader(_Extension):
     """Stores the crawl's log in ``/logs``, from ``PLATFORM_LOG_LEVEL`` upwards, from its first line.
 
     Records pass through a writer: adding one never blocks, and records of other threads are handed to the event loop.
-    Records of the platform client itself are excluded.
+    Records of the platform client itself are excluded. Lines of a worker of a group begin with its number.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -195,7 +195,9 @@ class LogUploader(_Extension):
 
     async def _spider_opened(self) -> None:
         if await self._session.open():
-            self._handler.open(await _record_writer(self._crawler, self._session, "logs"))
+            job = self._session.job
+            prefix = "" if job.attempt is None else f"[{job.worker}] "
+            self._handler.open(await _record_writer(self._crawler, self._session, "logs"), prefix)
             LOG_IS_STORED.set()
             self._session.ending.before_close.append(self._detach)
         else:
@@ -220,16 +222,17 @@ class _Handler(logging.Handler):
         self._secrets = secrets
         # Weak, since the root logger keeps this handler even if the crawl could not be built.
         self._crawler = weakref.ref(crawler)
-        self._early: deque[bytes] = deque(maxlen=_EARLY_RECORDS)
+        self._early: deque[LogRecord] = deque(maxlen=_EARLY_RECORDS)
+        self._prefix = ""
         self._writer: BatchWriter | None = None
         # Unknown yet: `scrapy shell` builds its components before there is a loop.
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def open(self, writer: BatchWriter) -> None:
-        """Send kept and further records to the writer."""
-        self._writer = writer
+    def open(self, writer: BatchWriter, prefix: str) -> None:
+        """Send kept and further records to the writer, with ``prefix`` before each message."""
+        self._writer, self._prefix = writer, prefix
         while self._early:
-            writer.add(self._early.popleft())
+            writer.add(self._encoded(self._early.popleft()))
         self._loop = asyncio.get_running_loop()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -243,9 +246,7 @@ class _Handler(logging.Handler):
         try:
             # Masked before it is shortened: that could hide the end of a secret.
             message = encodable(shortened(self._secrets.masked(self.format(record))))
-            line = msgspec.json.encode(
-                LogRecord(time=round(record.created * 1000), level=record.levelno, message=message)
-            )
+            line = LogRecord(time=round(record.created * 1000), level=record.levelno, message=message)
         except Exception:
             self.handleError(record)
             return
@@ -256,11 +257,15 @@ class _Handler(logging.Handler):
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._add, line)
 
-    def _add(self, line: bytes) -> None:
+    def _encoded(self, line: LogRecord) -> bytes:
+        line.message = shortened(self._prefix + line.message)
+        return msgspec.json.encode(line)
+
+    def _add(self, line: LogRecord) -> None:
         if self._writer is not None and self._writer.failed is None:
             # The writer is closed once the job is finished.
             with contextlib.suppress(RuntimeError):
-                self._writer.add(line)
+                self._writer.add(self._encoded(line))
 
     def _is_of_another_crawl(self, record: logging.LogRecord) -> bool:
         spider: object = getattr(record, "spider", None)

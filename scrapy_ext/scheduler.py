@@ -206,7 +206,7 @@ class FrontierScheduler(BaseScheduler):
             self._retry,
             project=job.key.project,
             frontier=name,
-            name=journal_of(job.key),
+            name=journal_of(job.key, job.attempt),
             worker=names.FRONTIER_WORKER.read(self._crawler.settings).strip(),
         )
         return await self._open_owned(ownership)
@@ -220,7 +220,7 @@ class FrontierScheduler(BaseScheduler):
             await ownership.claim_all(mine)
         ownership.stores_start_items |= self._alone
         first_item = 0
-        if session.job.resumed:
+        if session.job.may_have_records:
             # Read after the unfinished commits of a former process, which ``open`` has completed.
             first_item = (await session.client.items.stats(session.job.key)).totals.input_values
         options = Options(

@@ -92,4 +92,4 @@ class ParentMiddleware:
 
     def _parent(self, request: Request | None) -> Parent | None:
         record = record_of(request) if request is not None else None
-        return None if record is None else Parent(record, str(self._session.job_key))
+        return None if record is None else Parent(record, str(self._session.job_key), self._session.writer)

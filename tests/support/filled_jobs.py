@@ -48,6 +48,11 @@ class FilledJob:
         await http.post(f"/hcf/{self.project}/shared/s/{self.journal}", [{"fp": "1"}])
         for frontier in (f"job-{self.spider}-{self.job}", "shared"):
             assert (await self.stage(frontier)).status == 200
+        # A worker of a group, in another frontier.
+        journal = f"{self.journal}-3"
+        await http.post(f"/hcf/{self.project}/of-groups/s/{journal}", [{"fp": "1"}])
+        worker = {"_key": f"of-groups/{journal}/a1b2c3/1.0", "pieces": 1, "items": self.secret}
+        assert (await http.post(self.staged, [worker])).status == 200
         assert (await self.keep_page()).status == 200
 
     async def write(self, kind: str, query: str = "") -> Answer:

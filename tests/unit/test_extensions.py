@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from twisted.python.failure import Failure
 
@@ -59,6 +61,20 @@ def test_passwords_are_masked_in_stored_log_lines_and_their_tracebacks(monkeypat
     except ValueError:
         logging.getLogger("shop").exception("logged in with %s", "heron-4712")
     (line,) = handler._early
-    assert b"wren" not in line
-    assert b"heron" not in line
-    assert b"ftp://files.example/a.csv" in line
+    assert "wren" not in line.message
+    assert "heron" not in line.message
+    assert "ftp://files.example/a.csv" in line.message
+
+
+async def test_log_lines_of_a_worker_of_a_group_begin_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    handler: Any = LogUploader(get_crawler())._handler
+    stored: list[bytes] = []
+    logging.getLogger("shop").warning("before the job is open")
+    handler.open(SimpleNamespace(add=stored.append, failed=None), "[3] ")
+    logging.getLogger("shop").warning("x" * MAX_MESSAGE)
+    await asyncio.sleep(0)
+    early, late = (msgspec.json.decode(line)["message"] for line in stored)
+    assert early == "[3] before the job is open"
+    assert late.startswith("[3] xxx")
+    assert len(late) <= MAX_MESSAGE

@@ -21,7 +21,10 @@ JOURNAL_PREFIX: Final = "commits-"
 #: Slot of the journal with the assignment of slots.
 ASSIGNMENT: Final = "assignment"
 _FRONTIER_PREFIX: Final = "job-"
-_NUMBERS: Final = re.compile(r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})", re.ASCII)
+_NUMBER: Final = r"(0|[1-9][0-9]{0,18})"
+#: Spider and job; in the names of journals also the attempt of a worker, from 1.
+_NUMBERS: Final = re.compile(f"{_NUMBER}-{_NUMBER}", re.ASCII)
+_WITH_ATTEMPT: Final = re.compile(rf"{_NUMBER}-{_NUMBER}(?:-([1-9][0-9]{{0,18}}))?", re.ASCII)
 
 
 def frontier_of(key: JobKey) -> str:
@@ -29,14 +32,16 @@ def frontier_of(key: JobKey) -> str:
     return f"{_FRONTIER_PREFIX}{key.spider}-{key.job}"
 
 
-def journal_of(key: JobKey) -> str:
-    """Return the name of the slot with the journal of a job's commits, in any frontier."""
-    return f"{JOURNAL_PREFIX}{key.spider}-{key.job}"
+def journal_of(key: JobKey, attempt: int | None = None) -> str:
+    """Return the name of the slot with the journal of a job's commits, in any frontier. ``attempt``: that of a worker
+    of a group, which has a journal of its own."""
+    return f"{JOURNAL_PREFIX}{key.spider}-{key.job}" + ("" if attempt is None else f"-{attempt}")
 
 
-def payload_prefix(frontier: str, key: JobKey) -> str:
-    """Return the start of the keys of items that a job has staged, in :data:`COMMITS_COLLECTION`."""
-    return f"{frontier}/{journal_of(key)}/"
+def payload_prefixes(frontier: str, key: JobKey) -> list[str]:
+    """Return the starts of the keys of items that a job has staged, in :data:`COMMITS_COLLECTION`: those of a job with
+    one worker, and those of the workers of a group."""
+    return [f"{frontier}/{journal_of(key)}{separator}" for separator in "-/"]
 
 
 def snapshots_prefix(key: JobKey) -> str:
@@ -56,7 +61,13 @@ def is_journal(slot: str) -> bool:
 
 def job_of_journal(project: int, slot: str) -> JobKey | None:
     """Return the job of a name of :func:`journal_of`; None for another name."""
-    return _job(project, slot, JOURNAL_PREFIX)
+    return _job(project, slot, JOURNAL_PREFIX, _WITH_ATTEMPT)
+
+
+def attempt_of_journal(slot: str) -> int | None:
+    """Return the attempt of a name of :func:`journal_of`; None for the journal of a job with one worker."""
+    match = _WITH_ATTEMPT.fullmatch(slot.removeprefix(JOURNAL_PREFIX))
+    return None if match is None or match[3] is None else int(match[3])
 
 
 def job_of_payload(project: int, key: str) -> JobKey | None:
@@ -85,9 +96,9 @@ OWNED_COLLECTIONS: Final[Mapping[str, OwnedCollection]] = {
 }
 
 
-def _job(project: int, name: str, prefix: str) -> JobKey | None:
-    match = _NUMBERS.fullmatch(name, len(prefix)) if name.startswith(prefix) else None
+def _job(project: int, name: str, prefix: str, numbers: re.Pattern[str] = _NUMBERS) -> JobKey | None:
+    match = numbers.fullmatch(name, len(prefix)) if name.startswith(prefix) else None
     if match is None:
         return None
-    spider, job = map(int, match.groups())
+    spider, job = int(match[1]), int(match[2])
     return JobKey(project, spider, job) if max(spider, job) <= MAX_NUMBER else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
@@ -61,6 +61,27 @@ class RequestRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     rs: int
     parent: int | None = None
     fp: str | None = None
+
+
+#: A parent that is named by its place in a stream: number of the attempt that has written it, and index.
+_PARENT_PATTERN: Final = "^[0-9]{1,18}:[0-9]{1,18}$"
+
+
+class StreamRequestRecord(RequestRecord, kw_only=True, omit_defaults=True):
+    """A request record that is written to a stream: ``parent`` may be text, ``writer:index``."""
+
+    parent: int | Annotated[str, msgspec.Meta(pattern=_PARENT_PATTERN)] | None = None  # type: ignore[assignment]
+
+
+class StreamPlaces(msgspec.Struct):
+    """The answer to a write to a stream.
+
+    ``places``: pairs of an index in the stream and an index in the job; the records from there on follow one another in
+    both. ``parents_unknown``: number of request records that are stored without ``parent``: that record is not stored.
+    """
+
+    places: list[tuple[int, int]]
+    parents_unknown: int = 0
 
 
 #: Python's log levels, DEBUG to CRITICAL.

@@ -10,7 +10,7 @@ import msgspec
 
 from scrapy_ext.api.platform import EntityKey, JobKey
 from scrapy_ext.api.platform.keys import Host
-from scrapy_ext.api.platform.records import Stats, content_range
+from scrapy_ext.api.platform.records import Stats, StreamPlaces, content_range
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.calls import JSON, ClientCall, get, path, post
 from scrapy_ext.client.platform.errors import NotFound
@@ -70,6 +70,33 @@ class JobRecords(Resource):
             attempts=attempts,
         )
         await self._transport.send(call)
+
+    async def write_stream(
+        self,
+        key: JobKey,
+        writer: int,
+        body: bytes,
+        start: int,
+        *,
+        attempts: int | None = None,
+        encoding: str | None = None,
+    ) -> StreamPlaces:
+        """Store records at the indexes from ``start`` on of the stream of attempt ``writer``; return their places in
+        the job.
+
+        The caller has the token of that attempt, or, once it is over, that of another attempt of the job. As with
+        :meth:`write`, a failed write is repeated.
+        """
+        call = post(
+            Host.STORAGE,
+            path(self.resource, *key),
+            body,
+            parameters=(("writer", writer), ("start", start)),
+            accept=JSON,
+            encoding=encoding,
+            attempts=attempts,
+        )
+        return await self._json(call, StreamPlaces)
 
     def iter(self, prefix: Prefix, **selection: Unpack[Selection]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the records of a project, spider or job in the order of their keys.

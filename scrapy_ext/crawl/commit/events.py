@@ -15,7 +15,8 @@ Done: TypeAlias = dict[str, str]
 
 
 class Chunk(msgspec.Struct, array_like=True):
-    """Staged items: number of their payload, index of the first of them in the job, number of items."""
+    """Staged items: number of their payload, index of the first of them in the job or its writer's stream, number of
+    items."""
 
     number: int
     start: int
@@ -27,12 +28,15 @@ class Redo(msgspec.Struct, omit_defaults=True):
 
     ``job``, ``chunks``: items to store in a job. ``owner``: process that staged them.
     ``acknowledge``: batches to acknowledge, by slot.
+    ``writer``: attempt of the worker of a group in whose stream the chunks are; None: their indexes are those of the
+    job.
     """
 
     job: str
     owner: str
     chunks: list[Chunk] = []
     acknowledge: dict[int, list[str]] = {}
+    writer: int | None = None
 
 
 class Progress(msgspec.Struct, omit_defaults=True):

@@ -15,7 +15,7 @@ import asyncio
 import base64
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
 from typing import Any, Final
@@ -35,6 +35,7 @@ from scrapy_ext.compatibility.python import create_task_in
 from scrapy_ext.crawl.commit import events
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Journal, to_data
 from scrapy_ext.crawl.commit.protocol import Commits, Takeover
+from scrapy_ext.crawl.commit.target import Target
 from scrapy_ext.crawl.commit.tracking import Entry
 
 logger = logging.getLogger(__name__)
@@ -78,8 +79,8 @@ class Payloads:
         prefixes = [f"{owner}/{number}." for number in numbers]
         await self._client.delete(self._project, _TYPE, COLLECTION, prefix=prefixes)
 
-    async def delete_all(self, prefix: str) -> None:
-        """Delete the payloads of every owner whose name has this prefix."""
+    async def delete_all(self, prefix: str | Sequence[str]) -> None:
+        """Delete the payloads of every owner whose name has such a prefix."""
         await self._client.delete(self._project, _TYPE, COLLECTION, prefix=prefix)
 
 
@@ -97,24 +98,29 @@ class Finisher:
         """Stage items, for this process or its successor to store."""
         await self._retry.until_done(lambda: self.payloads.write(owner, number, packed), "stage the items of a commit")
 
-    async def store_chunk(self, job: JobKey, owner: str, chunk: events.Chunk) -> None:
+    async def store_chunk(self, redo: events.Redo, chunk: events.Chunk, packed: bytes | None = None) -> None:
+        """Store the items of a chunk. ``packed``: these items; without them, the staged ones are read."""
+        target = Target(JobKey.parse(redo.job), redo.writer)
+        if packed:
+            await self.store(target, chunk.start, packed)
+            return
         try:
             packed = await self._retry.until_done(
-                lambda: self.payloads.read(owner, chunk.number), "read the items of a commit"
+                lambda: self.payloads.read(redo.owner, chunk.number), "read the items of a commit"
             )
             if packed is None:
                 logger.error(
                     "%d items of job %s, from index %d on, cannot be stored again: they are missing in collection %s",
-                    *(chunk.count, job, chunk.start, COLLECTION),
+                    *(chunk.count, target.job, chunk.start, COLLECTION),
                 )
                 return
-            await self.store(job, chunk.start, packed)
+            await self.store(target, chunk.start, packed)
         except (Gone, NotFound):
-            logger.warning("%d items are not stored: job %s was deleted", chunk.count, job)
+            logger.warning("%d items are not stored: job %s was deleted", chunk.count, target.job)
 
-    async def store(self, job: JobKey, start: int, packed: bytes) -> None:
+    async def store(self, target: Target, start: int, packed: bytes) -> None:
         """Store compressed JSON lines, the first of them at index ``start``."""
-        write = partial(self._client.items.write, job, packed, start, attempts=1, encoding="gzip")
+        write = partial(target.write, self._client.items, packed, start, encoding="gzip")
         try:
             await self._retry.until_done(write, "store items")
         except TooLarge:
@@ -124,7 +130,7 @@ class Finisher:
                 raise
             middle = len(lines) // 2
             for first, some in ((start, lines[:middle]), (start + middle, lines[middle:])):
-                await self.store(job, first, await gzipped(b"\n".join(some) + b"\n"))
+                await self.store(target, first, await gzipped(b"\n".join(some) + b"\n"))
 
     async def acknowledge(self, batches: Mapping[int, list[str]]) -> None:
         def delete(slot: int, ids: list[str]) -> Awaitable[None]:
@@ -153,7 +159,7 @@ async def take_over(
             case events.Append(checkpoint, int(number)):
                 event = await _append(journal.append(number, to_data(checkpoint)))
             case events.StoreChunk(redo, chunk):
-                await finisher.store_chunk(JobKey.parse(redo.job), redo.owner, chunk)
+                await finisher.store_chunk(redo, chunk)
                 event = events.ChunkStored()
             case events.Acknowledge(batches):
                 await finisher.acknowledge(batches)
@@ -317,11 +323,7 @@ class Committer:
             case events.Append():
                 return await _append(self._log.write())
             case events.StoreChunk(redo, chunk):
-                packed = self._packed.pop(chunk.number, b"")
-                if packed:
-                    await self._finisher.store(JobKey.parse(redo.job), chunk.start, packed)
-                else:
-                    await self._finisher.store_chunk(JobKey.parse(redo.job), redo.owner, chunk)
+                await self._finisher.store_chunk(redo, chunk, self._packed.pop(chunk.number, b""))
                 return events.ChunkStored()
             case events.Acknowledge(batches):
                 await self._finisher.acknowledge(batches)

@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.job_data import ASSIGNMENT, job_of_journal
+from scrapy_ext.api.platform.job_data import ASSIGNMENT, attempt_of_journal, job_of_journal
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, NotFound, PlatformError
@@ -170,9 +170,10 @@ class Ownership:
         return checkpoint.progress
 
     async def _finish_job_of(self, name: str) -> None:
-        """Finish the job of a process that was replaced before it ended: it may be dead."""
+        """Finish the job of a process that was replaced before it ended: it may be dead. The job of a worker of a group
+        goes on."""
         key = job_of_journal(self.project, name)
-        if key is None:
+        if key is None or attempt_of_journal(name) is not None:
             return
         try:
             await finish_replaced(self.client, key)

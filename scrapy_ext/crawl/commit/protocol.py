@@ -10,7 +10,9 @@ number. The invariants, and why they hold:
 1. *A record names durable things only.* ``APPENDING`` is entered from ``STAGING`` when the children of the requests
    are in the frontier and every payload of their items is staged.
 2. *An item has one index.* Indexes are assigned when a record is made, from the one after the last record's. A process
-   that takes over completes the last record and continues after the stored items.
+   that takes over completes the last record and continues after the stored items. Each worker of a group numbers the
+   items of its own stream (:attr:`~scrapy_ext.crawl.commit.events.Redo.writer`), so a successor completes the record in
+   the stream of the dead worker.
 3. *A record is executed.* ``STORING`` and ``ACKNOWLEDGING`` follow it, in this process or in one that takes over,
    which reads the newest record and repeats both. A repeated or late execution changes nothing: the same bytes go to
    the same indexes, and a batch is deleted once. Only one record can be incomplete, since the next commit begins when
@@ -195,14 +197,18 @@ class Commits(_Machine):
     ``checkpoint``: the newest record of its journal.
     ``job``: the job that gets the items. ``start``: index of the next item.
     ``owner``: name of the process, for payloads.
+    ``writer``: attempt of a worker of a group, in whose stream the items are numbered.
     """
 
     table = COMMITS
 
-    def __init__(self, checkpoint: events.Checkpoint, job: str, owner: str, start: int) -> None:
+    def __init__(
+        self, checkpoint: events.Checkpoint, job: str, owner: str, start: int, writer: int | None = None
+    ) -> None:
         super().__init__(State.IDLE, checkpoint)
         self.owner = owner
         self._job = job
+        self._writer = writer
         self._next = start
         self._lots: deque[events.Lot] = deque()
         self._commit: _Commit | None = None
@@ -306,7 +312,7 @@ class Commits(_Machine):
         for number, size in commit.payloads:
             chunks.append(events.Chunk(number, self._next, size))
             self._next += size
-        checkpoint.redo = events.Redo(self._job, self.owner, chunks, done)
+        checkpoint.redo = events.Redo(self._job, self.owner, chunks, done, self._writer)
         return [events.Append(checkpoint)]
 
     def _end(self) -> list[events.Action]:

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from scrapy.crawler import Crawler
 
-from scrapy_ext.api.platform.job_data import JOURNAL_PREFIX
+from scrapy_ext.api.platform.job_data import attempt_of_journal, job_of_journal
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.execution import Committer
@@ -241,8 +241,10 @@ class OtherWorkers:
         if number != others.numbers[name]:
             since = now
         self._seen[name] = (others.numbers[name], since)
-        job = f"{self._ownership.project}/{name.removeprefix(JOURNAL_PREFIX).replace('-', '/')}"
-        silent = f", no record for {now - since:.0f} s: if it is dead, start it again" if now - since > _SILENT else ""
+        job = job_of_journal(self._ownership.project, name) or name
+        # Workers of a group report elsewhere, and another one takes over when one is dead.
+        is_silent = now - since > _SILENT and attempt_of_journal(name) is None
+        silent = f", no record for {now - since:.0f} s: if it is dead, start it again" if is_silent else ""
         return f"worker {others.by_name[name].worker} (PLATFORM_JOB={job}{silent})"
 
 

@@ -13,6 +13,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS
+from scrapy_ext.api.platform.job_data import payload_prefixes
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.commit.execution import Committer
@@ -90,7 +91,7 @@ class CrawlFrontier:
     def _new_committer(self, skipping: Skipping, first_item: int) -> Committer:
         session, ownership, slots = self._session, self._ownership, self._slots
         owner = f"{self.name}/{ownership.name}/{ownership.writer}"
-        commits = Commits(ownership.log.checkpoint, str(session.job.key), owner, first_item)
+        commits = Commits(ownership.log.checkpoint, str(session.job.key), owner, first_item, session.job.attempt)
         committed = Committed(self._crawler, session, self.memory, slots, skipping=skipping, commits=commits)
         return Committer(
             commits,
@@ -228,4 +229,4 @@ class CrawlFrontier:
 
     async def forget_payloads(self) -> None:
         """Delete the payloads of the processes of this job."""
-        await self._ownership.finisher.payloads.delete_all(f"{self.name}/{self._ownership.name}/")
+        await self._ownership.finisher.payloads.delete_all(payload_prefixes(self.name, self._session.job.key))

@@ -37,10 +37,23 @@ _DISK_KEY: Final = "_scrapy_ext_parent"
 
 
 class Parent(msgspec.Struct, frozen=True, array_like=True):
-    """Index of the parent's request record, and its job: several jobs can share a frontier."""
+    """Index of the parent's request record, and its job: several jobs can share a frontier. ``writer``: attempt in
+    whose stream the index is; None: it is that of the job."""
 
     record: int
     job: str
+    writer: int | None = None
+
+    def stored(self) -> list[int | str]:
+        """Return the parent as JSON: that of a job with one worker has no writer."""
+        return [self.record, self.job, *(() if self.writer is None else (self.writer,))]
+
+    def named_by(self, job: str, writer: int | None) -> int | str | None:
+        """Return the parent as the request record of a child names it: the platform resolves ``writer:index`` for a
+        record of a stream. None: that record cannot name it."""
+        if self.job != job or (writer is None and self.writer is not None):
+            return None
+        return self.record if self.writer is None else f"{self.writer}:{self.record}"
 
 
 _parents: WeakKeyDictionary[Request, Parent] = WeakKeyDictionary()
@@ -78,7 +91,7 @@ def to_stored(request: Request, stored: dict[str, Any]) -> dict[str, Any]:
     """Add the parent of a request, if it has one, to its stored form."""
     parent = parent_of(request)
     if parent is not None:
-        stored[_MEMBER] = [parent.record, parent.job]
+        stored[_MEMBER] = parent.stored()
     return stored
 
 
@@ -93,7 +106,7 @@ def to_meta(request: Request) -> None:
     """Write the parent of a request to its meta, for a disk queue."""
     parent = parent_of(request)
     if parent is not None:
-        request.meta[_DISK_KEY] = [parent.record, parent.job]
+        request.meta[_DISK_KEY] = parent.stored()
 
 
 def from_meta(request: Request) -> None:

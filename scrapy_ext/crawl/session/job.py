@@ -21,12 +21,21 @@ logger = logging.getLogger(__name__)
 
 class CrawlJob(msgspec.Struct, frozen=True):
     """Job of the platform that this crawl runs. ``resumed``: it existed before, and may have run. ``begun``: it has not
-    run before, as far as its node knows. ``former``: its metadata before it was resumed."""
+    run before, as far as its node knows. ``former``: its metadata before it was resumed. ``attempt``: that of this
+    process in a group of workers, whose records are streams of their own; None: it is the only worker. ``worker``: its
+    number in the group, for people."""
 
     key: JobKey
     resumed: bool
     begun: bool = False
     former: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    attempt: int | None = None
+    worker: int = 0
+
+    @property
+    def may_have_records(self) -> bool:
+        """Return true if the indexes of this process may not begin at 0: it continues after those of former ones."""
+        return self.resumed and self.attempt is None
 
 
 async def open_job(client: PlatformClient, project: int, spider_name: str, resume: str | None) -> CrawlJob:

@@ -35,6 +35,7 @@ from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.leases import REPLACED
+from scrapy_ext.crawl.commit.target import Target
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import JOB_DELETED, Ending
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, open_job, open_job_of
@@ -192,6 +193,11 @@ class Session:
         return self.job.key if self._opened is not None and self._opened.job is not None else None
 
     @property
+    def writer(self) -> int | None:
+        """Attempt whose streams have the records of this process; None: it is the only worker of its job."""
+        return self.job.attempt if self.job_key is not None else None
+
+    @property
     def failure(self) -> Exception | None:
         """Error that kept the session from opening."""
         return self.ending.failure
@@ -206,16 +212,19 @@ class Session:
         return self.failure is None
 
     async def record_writer(self, resource: str, *, vital: bool = False) -> BatchWriter:
-        """Return a writer of the job's ``items``, ``requests`` or ``logs`` that continues after the stored records."""
+        """Return a writer of the job's ``items``, ``requests`` or ``logs`` that continues after the stored records, or
+        of the stream of this worker."""
         records = getattr(self.client, resource)
-        key = self.job.key
-        start = (await records.stats(key)).totals.input_values if self.job.resumed else 0
+        key, target = self.job.key, Target(self.job.key, self.job.attempt)
+        start = (await records.stats(key)).totals.input_values if self.job.may_have_records else 0
 
         async def send(body: bytes, index: int) -> None:
             if resource == ITEMS:
                 # Whoever reads both while the crawl runs finds no items of answers that are not there.
                 await self.writers.requests_stored()
-            await records.write(key, body, index, attempts=1)
+            unknown = await target.write(records, body, index)
+            if unknown:
+                self._crawler.stats.inc_value("platform/requests/parents_unknown", unknown)
 
         return self.writers.add(resource, send, start=start, vital=vital)
 

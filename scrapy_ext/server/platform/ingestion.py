@@ -15,7 +15,14 @@ import msgspec
 from starlette.requests import Request
 
 from scrapy_ext.api.json_decoder import LONG, decoder
-from scrapy_ext.api.platform.records import DEFAULT_METHOD, MAX_ITEM_BYTES, LogRecord, RequestRecord, too_large
+from scrapy_ext.api.platform.records import (
+    DEFAULT_METHOD,
+    MAX_ITEM_BYTES,
+    LogRecord,
+    RequestRecord,
+    StreamRequestRecord,
+    too_large,
+)
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.store.records.chunks import ITEMS, MAX_BYTES, Packer, Record, RecordChunk, RecordKind
@@ -233,6 +240,12 @@ REQUEST: Final = RecordChecker(
     "a request record",
     "Send time, url, status, duration and rs, and method unless it is GET.",
     type=RequestRecord,
+    defaults={"method": DEFAULT_METHOD},
+)
+STREAM_REQUEST: Final = RecordChecker(
+    "a request record",
+    "Send time, url, status, duration and rs, and a parent as its index in the job or as writer:index.",
+    type=StreamRequestRecord,
     defaults={"method": DEFAULT_METHOD},
 )
 LOG: Final = RecordChecker("a log record", "Send time (ms), level and message.", type=LogRecord)

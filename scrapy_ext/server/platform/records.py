@@ -59,6 +59,12 @@ _WRITING: Final = (
         {"type": "string", "pattern": r"^items [0-9]{1,18}-/\*$"},
         "header",
     ),
+    schemas.Parameter(
+        "writer",
+        "the number of an attempt of the job, whose token is sent, or which is over: start is then the number of the "
+        "first record in the stream of that attempt",
+        schemas.COUNTER,
+    ),
 )
 
 
@@ -68,6 +74,8 @@ class Kind(NamedTuple):
     plural: str
     singular: str
     checker: ingestion.RecordChecker
+    #: The checker of records of streams, if these may differ.
+    stream_checker: ingestion.RecordChecker | None = None
     #: Fields of ``meta`` precede those of the record.
     meta_first: bool = False
     #: Fields with null are omitted.
@@ -107,7 +115,9 @@ def _declare(kind: Kind, sent: object, answered: schemas.Schema) -> None:
     ROUTES.add(
         f"POST {job}",
         f"Add {kind.plural} to a job.",
-        schemas.DONE,
+        schemas.AnswerShape(
+            f"{schemas.DONE.meaning} With writer: where.", {**schemas.DONE.bodies, schemas.JSON: records.StreamPlaces}
+        ),
         parameters=_WRITING,
         body=schemas.json_lines(sent, f"One record a line, none over {records.MAX_ITEM_BYTES} bytes."),
         errors=(409,),
@@ -144,11 +154,25 @@ def _declare(kind: Kind, sent: object, answered: schemas.Schema) -> None:
 
 
 async def _write(kind: Kind, call: Call) -> Response:
+    if (writer := call.number("writer")) is not None:
+        return await _write_stream(kind, call, writer)
     key, (start, may_skip), store = call.job, _start(call), kind.store(call)
     chunks = await ingestion.packed(call.request, kind.checker, store.kind)
     await store.write(key, start, chunks, may_skip=may_skip, attempt=call.attempt)
     call.wrote(sum(chunk.records for chunk in chunks))
     return empty()
+
+
+async def _write_stream(kind: Kind, call: Call, writer: int) -> Response:
+    key, start, store = call.job, call.number("start"), kind.store(call)
+    if start is None:
+        raise refused("start", "is required with writer", "Send the index of the first record in the stream.")
+    if call.header(b"content-range") is not None:
+        raise refused("Content-Range", "is an index in the job, and start one in the stream", "Send start alone.")
+    chunks = await ingestion.packed(call.request, kind.stream_checker or kind.checker, store.kind)
+    places = await store.write_stream(key, writer, start, chunks, attempt=call.attempt)
+    call.wrote(sum(chunk.records for chunk in chunks))
+    return json(places)
 
 
 async def _stats(kind: Kind, call: Call) -> Response:
@@ -335,8 +359,17 @@ _SAMPLE: Final[schemas.Schema] = {"type": "array", "prefixItems": [{"type": "num
 
 _declare(Kind("items", "items", "record", ingestion.ITEM), schemas.OBJECT, schemas.OBJECT)
 _declare(
-    Kind("requests", "request records", "record", ingestion.REQUEST, meta_first=True, drop_nulls=True, msgpack=False),
-    records.RequestRecord,
+    Kind(
+        "requests",
+        "request records",
+        "record",
+        ingestion.REQUEST,
+        ingestion.STREAM_REQUEST,
+        meta_first=True,
+        drop_nulls=True,
+        msgpack=False,
+    ),
+    records.StreamRequestRecord,
     schemas.OBJECT,
 )
 _declare(

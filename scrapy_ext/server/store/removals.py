@@ -18,7 +18,7 @@ from scrapy_ext.api.platform.job_data import (
     SNAPSHOTS_COLLECTION,
     frontier_of,
     journal_of,
-    payload_prefix,
+    payload_prefixes,
     snapshots_prefix,
 )
 from scrapy_ext.api.platform.keys import JobKey
@@ -330,8 +330,7 @@ async def _owned(tx: Transaction, owner: RemovedOwner) -> list[_Rows]:
         if row is None:
             continue
         for first in map(str.encode, prefixes):
-            # The prefix ends with a slash, after which 0 comes next.
-            arguments = (key.project, row[0], first, first[:-1] + b"0")
+            arguments = (key.project, row[0], first, first[:-1] + bytes([first[-1] + 1]))
             found.append(_Rows(_OWNED, "collection = $2 AND key >= $3 AND key < $4", arguments))
     return found
 
@@ -339,10 +338,14 @@ async def _owned(tx: Transaction, owner: RemovedOwner) -> list[_Rows]:
 async def _staged_prefixes(tx: Transaction, key: JobKey) -> list[str]:
     """Return the starts of the keys of the items that a job has staged, in its own frontier and in those that it
     shared."""
+    journal = journal_of(key)
+    # Those of attempts continue with a hyphen, after which the dot comes next.
     shared = await tx.fetch(
-        "SELECT frontier FROM frontier_slots WHERE project = $1 AND slot = $2", key.project, journal_of(key)
+        "SELECT frontier FROM frontier_slots WHERE project = $1 AND slot >= $2 AND slot < $3",
+        *(key.project, journal, f"{journal}."),
     )
-    return [payload_prefix(frontier, key) for frontier in sorted({frontier_of(key), *(each[0] for each in shared)})]
+    frontiers = sorted({frontier_of(key), *(each[0] for each in shared)})
+    return [prefix for frontier in frontiers for prefix in payload_prefixes(frontier, key)]
 
 
 async def _delete_some(tx: Transaction, some: _Rows, share: float) -> tuple[Freed, bool]:

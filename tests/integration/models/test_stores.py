@@ -8,12 +8,13 @@ import pytest
 
 from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.jobs import JobState
-from tests.support.models import collections, frontier, jobs, keys, nodes, periodic, records
+from tests.support.models import collections, frontier, jobs, keys, nodes, periodic, records, streams
 from tests.support.models.machine import Machine, check
 from tests.support.models.worlds import PROJECTS, StoreWorld
 
 MODELS: dict[str, tuple[Any, Any]] = {
     "records": (records.Records, records.OnStores),
+    "streams": (streams.Streams, streams.OnStores),
     "collections": (collections.Collections, collections.OnStores),
     "frontier": (frontier.Frontier, frontier.OnStores),
     "jobs": (jobs.Jobs, jobs.OnStores),

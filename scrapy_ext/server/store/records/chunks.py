@@ -219,6 +219,23 @@ def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> RecordTally:
     return kind.tally(list(map(_decode, lines)))
 
 
+def chunk_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> RecordChunk:
+    return RecordChunk(len(lines), pack_lines(b"\n".join([*lines, b""])), tally_of_lines(kind, lines))
+
+
+def cut_chunks(kind: RecordKind, chunks: Sequence[RecordChunk], low: int, high: int) -> list[RecordChunk]:
+    """Return the records ``low`` to ``high - 1`` of consecutive chunks."""
+    parts, at = [], 0
+    for chunk in chunks:
+        first, last = max(low - at, 0), min(high - at, chunk.records)
+        if last - first == chunk.records:
+            parts.append(chunk)
+        elif first < last:
+            parts.append(chunk_of_lines(kind, unpack_lines(chunk.body)[first:last]))
+        at += chunk.records
+    return parts
+
+
 def unpack_pieces(body: bytes) -> list[bytes]:
     """Return the lines of a chunk with their line breaks, in pieces; raise :class:`DamagedRecordsError`."""
     try:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from scrapy_ext.api.compression import GzipPart, part_of
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
-from scrapy_ext.api.platform.records import Stats, Totals
+from scrapy_ext.api.platform.records import Stats, StreamPlaces, Totals
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.read_ahead import READ_AHEAD, ahead, closing, in_thread
@@ -27,6 +27,7 @@ from scrapy_ext.server.store.records.chunks import (
 from scrapy_ext.server.store.records.progress import read_progress
 from scrapy_ext.server.store.records.removal import READABLE, RecordOwner, Removal, find_removal, removal_error
 from scrapy_ext.server.store.records.segments import cut, time_at, unpack_segments
+from scrapy_ext.server.store.records.streams import Stream, write_stream
 from scrapy_ext.server.store.records.writes import write_records
 
 T = TypeVar("T")
@@ -131,6 +132,17 @@ class RecordStore:
         return await self._engine.write(
             write_records, self.kind, owner, start, chunks, now=now, may_skip=may_skip, attempt=attempt
         )
+
+    async def write_stream(
+        self, key: JobKey, writer: int, start: int, chunks: Sequence[RecordChunk], *, attempt: Attempt | None = None
+    ) -> StreamPlaces:
+        """Store records at the indexes from ``start`` on of the stream of an attempt; return their places in the job.
+
+        ``attempt``: that of the process that writes. Raises :class:`ContractError` as
+        :func:`.streams.write_stream`.
+        """
+        stream, now = Stream(self._owner(key), writer), self._clock()
+        return await self._engine.write(write_stream, self.kind, stream, start, chunks, now=now, attempt=attempt)
 
     async def stats(self, key: JobKey) -> Stats:
         """Return the stats of a job's records; zeros without any."""

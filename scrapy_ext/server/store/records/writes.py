@@ -84,15 +84,30 @@ async def write_records(
     ``may_skip``: without records yet, ``start`` may be any index. ``attempt``: that of the process that writes.
     """
     await check_attempt(tx, attempt)
-    records, end = await _locked_totals(tx, owner)
+    records, end = await lock_totals(tx, owner)
     start = end if start is None else start
     if start > end and (records or not may_skip):
         raise ContractError([_gap(start, records, end)])
+    await store_chunks(tx, kind, owner, start, chunks, end=end, now=now)
+    return start
+
+
+async def store_chunks(
+    tx: Transaction,
+    kind: RecordKind,
+    owner: RecordOwner,
+    start: int,
+    chunks: Sequence[RecordChunk],
+    *,
+    end: int,
+    now: int,
+) -> None:
+    """Store records from ``start`` on in a job whose totals are locked; ``end`` is the index after its last record."""
     stop = start + sum(chunk.records for chunk in chunks)
     change, replaced, stored = RecordTally(), 0, 0
     if start < end:
         if stop <= end and await _is_stored(tx, owner, start, chunks):
-            return start
+            return
         removed, replaced, stored = await _clear(tx, kind, owner, start, stop)
         change.subtract(removed)
     rows, at = [], start
@@ -106,7 +121,6 @@ async def write_records(
     stored += await _insert(tx, owner, rows)
     added = stop - start - replaced
     await _add_to_totals(tx, owner, _Change(added, max(stop, end) - end - added, change.size, stored), change.counts)
-    return start
 
 
 def _gap(start: int, records: int, end: int) -> Violation:
@@ -117,7 +131,7 @@ def _gap(start: int, records: int, end: int) -> Violation:
     )
 
 
-async def _locked_totals(tx: Transaction, owner: RecordOwner) -> tuple[int, int]:
+async def lock_totals(tx: Transaction, owner: RecordOwner) -> tuple[int, int]:
     """Lock and return the number of records, and the index after the last one.
 
     Other writers of the same job and kind wait for this transaction. Raises :class:`ContractError` (410) when the

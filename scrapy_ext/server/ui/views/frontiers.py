@@ -117,7 +117,8 @@ async def _users_of(visit: Visit, frontier: str) -> list[JobKey]:
     if own is not None:
         return [own]
     slots = await visit.store.frontier_overview.journals(visit.project, frontier, _USERS)
-    return [key for slot in slots if (key := job_of_journal(visit.project, slot)) is not None]
+    keys = (job_of_journal(visit.project, slot) for slot in slots)
+    return [*dict.fromkeys(key for key in keys if key is not None)]
 
 
 def _frontier(visit: Visit) -> str:

@@ -39,7 +39,7 @@ async def test_it_is_not_over_while_another_is_busy(workers):
     await be(workers[1], idle=False)
     seen = await state(workers[0])
     assert not seen.is_over
-    assert seen.busy == ["worker 1/2 (PLATFORM_JOB=7/1)"]
+    assert seen.busy == ["worker 1/2 (PLATFORM_JOB=commits-1)"]
     await be(workers[1], idle=True)
     assert (await state(workers[0])).is_over
 

@@ -24,7 +24,7 @@ async def test_nothing_of_a_deleted_job_is_readable_and_nothing_comes_back(
         assert other.secret in (await http.get(path)).text
     assert unrefused(await job.writes()) == {}
     assert [line["_key"] for line in (await http.get(f"/items/{project}?meta=_key")).lines] == [f"{other.key}/0"]
-    assert (await http.get(f"/hcf/{project}/list")).json == [other.frontier.rpartition("/")[2], "shared"]
+    assert (await http.get(f"/hcf/{project}/list")).json == [other.frontier.rpartition("/")[2], "of-groups", "shared"]
 
 
 async def test_a_frontier_with_a_name_of_its_own_stays(http: Http, project: int) -> None:

@@ -61,12 +61,9 @@ class Recorder:
         chunks = [] if self.checkpoint.redo is None else self.checkpoint.redo.chunks
         await self.step("journal", [(chunk.number, chunk.start, chunk.count) for chunk in chunks])
 
-    async def store(self, job, start, packed):
-        await self.step("items", start)
-        self.items.update(enumerate(lines(packed), start))
-
-    async def store_chunk(self, job, owner, chunk):
-        await self.store(job, chunk.start, self.staged[chunk.number])
+    async def store_chunk(self, redo, chunk, packed):
+        await self.step("items", chunk.start)
+        self.items.update(enumerate(lines(packed or self.staged[chunk.number]), chunk.start))
 
     async def acknowledge(self, batches):
         await self.step("acknowledge", batches)

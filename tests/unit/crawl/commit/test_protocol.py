@@ -365,3 +365,14 @@ def test_a_complete_request_is_committed_unless_it_is_to_run_again(
     interrupted: bool, failed: bool, left: int, expected: Verdict
 ) -> None:
     assert verdict(is_interrupted=interrupted, has_failed=failed, attempts_left=left) is expected
+
+
+def test_a_record_of_a_worker_of_a_group_names_the_stream_of_its_items():
+    for attempt in (None, 4):
+        commits = Commits(Checkpoint(), "7/1/1", "me", 0, attempt)
+        commits.add(Lot([b"item"]))
+        _, stage = commits.receive(Due())
+        commits.receive(Flushed())
+        (append,) = commits.receive(Staged(stage.number))
+        redo = append.checkpoint.redo
+        assert (redo.job, redo.writer, [chunk.start for chunk in redo.chunks]) == ("7/1/1", attempt, [0])

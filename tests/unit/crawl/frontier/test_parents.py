@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import gc
 
+import msgspec
+import pytest
 from scrapy import Request
 
 from scrapy_ext.crawl.frontier import marks
 from scrapy_ext.crawl.frontier.marks import (
     Parent,
     from_meta,
+    from_stored,
     hand_on,
     mark,
     note_record,
     parent_of,
     record_of,
     to_meta,
+    to_stored,
 )
 
 URL = "http://a.example/"
@@ -58,6 +62,33 @@ def test_a_queue_on_disk_has_the_parent_in_the_meta_until_it_is_taken_out():
     assert parent_of(read) == PARENT
     from_meta(read)
     assert (parent_of(read), read.meta) == (PARENT, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("parent", "job", "writer", "named"),
+    [
+        (Parent(5, "7/1/2"), "7/1/2", None, 5),
+        (Parent(5, "7/1/2"), "7/1/3", None, None),
+        (Parent(5, "7/1/2", 3), "7/1/2", 3, "3:5"),
+        (Parent(5, "7/1/2", 3), "7/1/2", 4, "3:5"),
+        (Parent(5, "7/1/2", 3), "7/1/3", 1, None),
+        # The job was begun, or is continued, by one worker.
+        (Parent(5, "7/1/2"), "7/1/2", 3, 5),
+        (Parent(5, "7/1/2", 3), "7/1/2", None, None),
+    ],
+)
+def test_a_record_names_its_parent_by_the_stream_that_has_it(parent, job, writer, named):
+    assert parent.named_by(job, writer) == named
+
+
+@pytest.mark.parametrize("parent", [PARENT, Parent(5, "7/1/2", 3)], ids=["of the job", "of a stream"])
+def test_a_stored_request_keeps_the_stream_of_its_parent(parent):
+    request, read = Request(URL), Request(URL)
+    mark(request, parent)
+    stored = to_stored(request, {})
+    assert stored == {"parent": [value for value in msgspec.to_builtins(parent) if value is not None]}
+    from_stored(read, stored)
+    assert parent_of(read) == parent
 
 
 def test_a_meta_key_of_a_user_is_left_as_it_is():

@@ -1,0 +1,186 @@
+"""Streams: the records that one attempt has written to a job, with indexes of their own from 0.
+
+Invariants, each kept within one transaction:
+
+- A record of a stream has one place in the job, and keeps it. The segments of a stream adjoin one another, from index 0
+  on.
+- New records are appended to the job. If they follow the last segment of their stream there, it grows.
+- Only the attempt itself writes to its stream; another attempt of the job does so once that attempt is over, to store
+  what a killed process has prepared.
+
+So a write can be repeated, by whichever process: it finds the places of its records. The lock of ``record_totals``
+covers the streams of a job and kind, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.platform.records import StreamPlaces
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.engine.interface import Transaction, only_row
+from scrapy_ext.server.store.fencing import Attempt, check_attempt
+from scrapy_ext.server.store.records.chunks import RecordChunk, RecordKind, cut_chunks
+from scrapy_ext.server.store.records.parents import with_parents
+from scrapy_ext.server.store.records.removal import RecordOwner
+from scrapy_ext.server.store.records.writes import lock_totals, store_chunks
+
+_OF_STREAM: Final = "project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND writer = $5"
+
+
+class Stream(NamedTuple):
+    """``writer``: number of the attempt whose stream it is."""
+
+    owner: RecordOwner
+    writer: int
+
+
+class _Segment(NamedTuple):
+    """The records from ``start`` on of a stream, which are those from ``place`` on of the job."""
+
+    start: int
+    place: int
+    records: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.records
+
+
+async def write_stream(
+    tx: Transaction,
+    kind: RecordKind,
+    stream: Stream,
+    start: int,
+    chunks: Sequence[RecordChunk],
+    *,
+    now: int,
+    attempt: Attempt | None,
+) -> StreamPlaces:
+    """Store records at the indexes from ``start`` on of a stream.
+
+    Raises :class:`ContractError`: 403 when the attempt may not write to the stream, 400 for a gap, 410 when the records
+    of the job were removed.
+    """
+    await check_attempt(tx, attempt)
+    await _check_writer(tx, stream, attempt)
+    _, end = await lock_totals(tx, stream.owner)
+    segments = await _extend(tx, stream, start, start + sum(chunk.records for chunk in chunks), end)
+    answer = StreamPlaces([])
+    for segment in segments:
+        sent = cut_chunks(kind, chunks, segment.start - start, segment.end - start)
+        part, unknown = await with_parents(tx, kind, stream.owner, sent)
+        await store_chunks(tx, kind, stream.owner, segment.place, part, end=end, now=now)
+        answer.places.append((segment.start, segment.place))
+        answer.parents_unknown += unknown
+    return answer
+
+
+async def _check_writer(tx: Transaction, stream: Stream, attempt: Attempt | None) -> None:
+    """Raise :class:`ContractError` (403) unless the attempt may write to a stream: its own, or that of an attempt of
+    the same job that is over.
+
+    An attempt that is over never begins again. One that has not begun has a number that was not given yet.
+    """
+    key, writer = stream.owner.key, stream.writer
+    if attempt is not None and attempt.key == key:
+        if writer == attempt.number:
+            return
+        # One statement, so that an attempt that begins meanwhile is in both numbers or in neither.
+        present, last = await only_row(
+            tx,
+            """SELECT (SELECT count(*) FROM attempts
+                       WHERE project = $1 AND spider = $2 AND job = $3 AND attempt = $4),
+                      COALESCE((SELECT last_attempt FROM worker_groups
+                                WHERE project = $1 AND spider = $2 AND job = $3), 0)""",
+            *key,
+            writer,
+        )
+        if not present and writer <= max(last, attempt.number):
+            return
+    raise ContractError(
+        [
+            Violation(
+                "writer",
+                f"is {writer}, whose stream in job {key} this caller may not write to",
+                "Send the token of that attempt, or, once it is over, that of another attempt of the job.",
+                403,
+            )
+        ]
+    )
+
+
+async def _extend(tx: Transaction, stream: Stream, start: int, stop: int, end: int) -> list[_Segment]:
+    """Let a stream reach to the index ``stop``; return its segments from ``start`` to there.
+
+    ``end`` is the index after the last record of the job.
+    """
+    last = await _last_segment(tx, stream)
+    if start > last.end:
+        raise ContractError([_gap(stream, start, last.end)])
+    if stop > last.end:
+        last = await _append(tx, stream, last, stop - last.end, end)
+    segments = [last] if start >= last.start else await _segments(tx, stream, start, stop)
+    return [_clipped(segment, start, stop) for segment in segments]
+
+
+async def _append(tx: Transaction, stream: Stream, last: _Segment, records: int, end: int) -> _Segment:
+    """Add records at the end of the job to a stream; return the segment that has them."""
+    if last.records and last.place + last.records == end:
+        grown = last._replace(records=last.records + records)
+        await tx.execute(
+            f"UPDATE record_streams SET records = $7 WHERE {_OF_STREAM} AND start = $6",
+            *stream.owner,
+            stream.writer,
+            grown.start,
+            grown.records,
+        )
+        return grown
+    new = _Segment(last.end, end, records)
+    await tx.execute(
+        """INSERT INTO record_streams (project, kind, spider, job, writer, start, place, records)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
+        *stream.owner,
+        stream.writer,
+        *new,
+    )
+    return new
+
+
+def _gap(stream: Stream, start: int, end: int) -> Violation:
+    return Violation(
+        "start",
+        f"is {start}, but the stream of writer {stream.writer} has {end} records, so that records {end} to {start - 1} "
+        "would be missing",
+        f"Send the records from index {end} on first.",
+    )
+
+
+async def _last_segment(tx: Transaction, stream: Stream) -> _Segment:
+    """Return the last segment of a stream; one of no records if it has none."""
+    row = await tx.fetchrow(
+        f"SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} ORDER BY start DESC LIMIT 1",
+        *stream.owner,
+        stream.writer,
+    )
+    return _Segment(0, 0, 0) if row is None else _Segment(*row)
+
+
+async def _segments(tx: Transaction, stream: Stream, low: int, high: int) -> list[_Segment]:
+    """Return the segments with any of the records ``low`` to ``high - 1`` of a stream."""
+    rows = await tx.fetch(
+        f"""SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} AND start < $7
+            AND start >= (SELECT max(start) FROM record_streams WHERE {_OF_STREAM} AND start <= $6)
+            ORDER BY start""",
+        *stream.owner,
+        stream.writer,
+        low,
+        high,
+    )
+    return [_Segment(*row) for row in rows]
+
+
+def _clipped(segment: _Segment, low: int, high: int) -> _Segment:
+    start, end = max(segment.start, low), min(segment.end, high)
+    return _Segment(start, segment.place + start - segment.start, end - start)
