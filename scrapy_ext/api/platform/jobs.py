@@ -28,6 +28,10 @@ SCRIPT_NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}"
 FINISHED: Final = "finished"
 FAILED: Final = "failed"
 SHUTDOWN: Final = "shutdown"
+#: Close reason of a job that has lost too many nodes or workers.
+NODE_LOST: Final = "node_lost"
+#: Reason for which the crawl of a deleted job closes.
+JOB_DELETED: Final = "job_deleted"
 #: Member of a job's metadata with the stats of its crawl.
 CRAWL_STATS: Final = "frameworkstats"
 #: Members of a job's metadata that it was started with, which may have secrets: arguments, settings, variables.

@@ -22,6 +22,7 @@ from scrapy_ext.client.platform.rules import Deliveries, Monitors, Rules
 from scrapy_ext.client.platform.snapshots import Snapshots
 from scrapy_ext.client.platform.transport import PlatformUrls, Transport
 from scrapy_ext.client.platform.versions import DeployedVersions
+from scrapy_ext.client.platform.workers import Workers
 from scrapy_ext.client.retry import Backoff, Limits
 
 T = TypeVar("T")
@@ -94,6 +95,7 @@ class PlatformClient:
     users = _Of(Users)
     versions = _Of(DeployedVersions)
     webhooks = _Of(partial(Receivers, sort=WEBHOOKS))
+    workers = _Of(Workers)
 
     def __init__(
         self,

@@ -28,6 +28,7 @@ from scrapy_ext.server.platform import (
     usage,
     users,
     versions,
+    workers,
 )
 
 _RESOURCES: Final = (
@@ -40,6 +41,7 @@ _RESOURCES: Final = (
         legacy,
         metadata,
         jobq,
+        workers,
         projects,
         spiders,
         versions,

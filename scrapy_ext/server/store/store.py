@@ -24,6 +24,7 @@ from scrapy_ext.server.store.frontier.feeds import FeedStore
 from scrapy_ext.server.store.frontier.frontier import FrontierStore
 from scrapy_ext.server.store.frontier.overview import FrontierOverview
 from scrapy_ext.server.store.jobs.attempts import AttemptStore
+from scrapy_ext.server.store.jobs.groups import GroupStore
 from scrapy_ext.server.store.jobs.imported import ImportStore
 from scrapy_ext.server.store.jobs.jobs import JobStore
 from scrapy_ext.server.store.jobs.nodes import NodeStore
@@ -134,6 +135,7 @@ class Store:
         self.nodes = NodeStore(engine, clock)
         self.waiting = WaitingStore(engine, clock)
         self.attempts = AttemptStore(engine, clock)
+        self.groups = GroupStore(engine, clock)
         self.leases = LeaseStore(engine, clock)
         self.deliveries = DeliveryStore(engine, clock)
         self.restores = RestoreStore(engine, clock)

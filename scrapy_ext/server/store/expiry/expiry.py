@@ -224,6 +224,7 @@ def _due(before: str) -> str:
     """Return a condition on jobs: nothing else of the job is left, and it was deleted at ``before`` at the latest."""
     return f"""jobs.state = 'deleted' AND jobs.changed <= {before} AND NOT EXISTS (
         SELECT 1 FROM attempts a WHERE a.project = jobs.project AND a.spider = jobs.spider AND a.job = jobs.job
+        AND a.node <> ''
     ) AND NOT EXISTS (
         SELECT 1 FROM removals r WHERE r.project = jobs.project AND r.kind IN ({_OF_JOB})
         AND r.number = jobs.spider AND r.part = jobs.job
@@ -258,6 +259,7 @@ async def _forget(tx: Transaction, keys: Sequence[JobKey], before: int) -> int:
         ("deliveries", ""),
         ("monitor_results", ""),
         ("job_tags", ""),
+        ("attempts", ""),
         ("worker_groups", ""),
         ("jobs", ""),
     ):

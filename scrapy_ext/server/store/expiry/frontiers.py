@@ -222,7 +222,7 @@ async def _end_of_job(tx: Transaction, key: JobKey) -> int | None:
         )
         return 0 if row else None
     state, changed = row
-    if await tx.fetchrow(f"SELECT 1 FROM attempts WHERE {_JOB}", *key) is not None:
+    if await tx.fetchrow(f"SELECT 1 FROM attempts WHERE {_JOB} AND node <> ''", *key) is not None:
         return None
     is_over = state == JobState.DELETED.value or (state == JobState.FINISHED.value and await _is_final(tx, key))
     return changed if is_over else None

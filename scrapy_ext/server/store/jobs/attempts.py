@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from scrapy_ext.api.platform.jobs import FAILED, SCRIPT, SHUTDOWN, JobState
+from scrapy_ext.api.platform.jobs import FAILED, NODE_LOST, SCRIPT, SHUTDOWN, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.engine.interface import EngineStore, Method, Transaction
 from scrapy_ext.server.store.fencing import Attempt, over
 from scrapy_ext.server.store.jobs import states as job_states
+from scrapy_ext.server.store.jobs.attempt_rows import remove_row
+from scrapy_ext.server.store.jobs.group_ends import EndedWorker, worker_ended
 from scrapy_ext.server.store.jobs.nodes import process_of
 from scrapy_ext.server.store.jobs.placing import Notify, may_place, place_one
 from scrapy_ext.server.store.jobs.rows import get_job
@@ -29,8 +31,8 @@ from scrapy_ext.server.store.jobs.states import Stamp
 
 #: User name in changes of jobs that the nodes make themselves.
 RUNNER: Final = "runner"
-#: Close reason of a job that has lost too many nodes.
-NODE_LOST: Final = "node_lost"
+#: Beginning of the close reasons of processes that were killed.
+KILLED: Final = "killed by "
 #: Maximum jobs placed by one call.
 AT_ONCE: Final = 50
 
@@ -99,41 +101,36 @@ async def _said(tx: Transaction, attempt: Attempt, reason: str) -> None:
         raise ContractError([over(attempt)])
 
 
-async def _taken(tx: Transaction, attempt: Attempt) -> tuple[str | None] | None:
-    """Remove an attempt; return the close reason of its process, or None when the attempt was over."""
-    row = await tx.fetchrow(
-        """DELETE FROM attempts WHERE project = $1 AND spider = $2 AND job = $3 AND attempt = $4
-           RETURNING outcome""",
-        *attempt.key,
-        attempt.number,
-    )
-    return None if row is None else (row[0],)
-
-
 async def _end(tx: Transaction, attempt: Attempt, reason: str | None, fields: Mapping[str, Any], stamp: Stamp) -> bool:
-    taken = await _taken(tx, attempt)
-    if taken is None:
+    removed = await remove_row(tx, attempt.key, attempt.number)
+    if removed is None:
         return False
+    said = removed.row.outcome
+    if said not in (None, SHUTDOWN):  # the crawl was complete before its process ended
+        reason = said
+    reason = reason or said or FAILED
+    worker = EndedWorker(removed, reason, said is None and reason.startswith(KILLED), fields)
+    if await worker_ended(tx, attempt.key, worker, stamp):
+        return True
     job = await get_job(tx, attempt.key, lock=True)
     if job is not None:
-        said = taken[0]
-        if said not in (None, SHUTDOWN):  # the crawl was complete before its process ended
-            reason = said
-        await job_states.end_job(tx, job, reason or said or FAILED, fields, stamp)
+        await job_states.end_job(tx, job, reason, fields, stamp)
     return True
 
 
 async def _give_back(tx: Transaction, attempt: Attempt, stamp: Stamp, most: int | None) -> bool:
     """Release a job. ``most``: maximum number of lost nodes; None: this node was not lost."""
-    taken = await _taken(tx, attempt)
-    if taken is None:
+    removed = await remove_row(tx, attempt.key, attempt.number)
+    if removed is None:
         return False
+    outcome, is_lost = removed.row.outcome, most is not None
+    if await worker_ended(tx, attempt.key, EndedWorker(removed, outcome, is_lost and outcome is None), stamp):
+        return True
     job = await get_job(tx, attempt.key, lock=True)
     if job is None:
         return True
-    losses = job.metadata.get("nodes_lost", 0) + (most is not None)
+    losses = job.metadata.get("nodes_lost", 0) + is_lost
     job = job._replace(metadata={**job.metadata, "nodes_lost": losses}) if losses else job
-    outcome = taken[0]
     if outcome not in (None, SHUTDOWN):
         await job_states.end_job(tx, job, outcome, {}, stamp)
     elif "cancelled_by" in job.metadata:

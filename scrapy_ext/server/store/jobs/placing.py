@@ -188,7 +188,7 @@ async def _is_full(tx: Transaction, project: int) -> bool:
     if most is None:
         return False
     running = await tx.fetchrow(
-        "SELECT count(*) FROM (SELECT DISTINCT spider, job FROM attempts WHERE project = $1) AS running",
+        "SELECT count(*) FROM (SELECT DISTINCT spider, job FROM attempts WHERE project = $1 AND node <> '') AS running",
         project,
     )
     return running is not None and running[0] >= most

@@ -175,7 +175,9 @@ def _check(key: JobKey, present: JobState, wanted: JobState) -> None:
 
 async def _check_ended(tx: Transaction, key: JobKey) -> None:
     """Refuse to run a finished job again while a node is still ending its process."""
-    row = await tx.fetchrow("SELECT 1 FROM attempts WHERE project = $1 AND spider = $2 AND job = $3", *key)
+    row = await tx.fetchrow(
+        "SELECT 1 FROM attempts WHERE project = $1 AND spider = $2 AND job = $3 AND node <> ''", *key
+    )
     if row is not None:
         rule = f"of job {key} cannot become running: its process has not ended yet"
         raise ContractError([Violation("state", rule, "Try again in a minute, or start a new job.", 409)])

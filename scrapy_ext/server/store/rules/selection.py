@@ -187,6 +187,7 @@ def _selected(wanted: Wanted) -> str:
                    CASE WHEN {_scope(wanted, "$2")} AND NOT EXISTS (
                        SELECT 1 FROM attempts a
                        WHERE a.project = j.project AND a.spider = j.spider AND a.job = j.job
+                       AND a.node <> ''
                    ) THEN 1 ELSE 0 END,
                    CASE WHEN {wanted.left.jobs} THEN 1 ELSE 0 END,
                    CAST(COALESCE({_totals("sum(t.records)", wanted, wanted.records)}, 0) AS BIGINT),

@@ -1,0 +1,227 @@
+"""Workers of a group, which run one job together, and their report (``/jobq/<project>/report``).
+
+The hosted platform does not have these calls: it answers 404.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from scrapy_ext.api.fields import Field, checked, flag
+from scrapy_ext.api.platform.jobs import MAX_NAME
+from scrapy_ext.api.platform.keys import MAX_NUMBER
+from scrapy_ext.api.platform.stat_kinds import Stat
+from scrapy_ext.api.violations import ContractError, Violation
+
+#: Seconds between two reports of a worker.
+INTERVAL: Final = 2.0
+#: Workers of a group, at most.
+MOST_WORKERS: Final = 256
+#: Bytes of a report: all stats, and their kinds.
+MAX_REPORT: Final = 2 * 1024 * 1024
+#: Text of ``workers``: a number, or its lower and upper bound.
+_BOUNDS: Final = re.compile(r"([1-9][0-9]{0,2})(?:\.\.([1-9][0-9]{0,2}))?", re.ASCII)
+_BOUNDS_RULE: Final = f"must be a number of workers from 1 to {MOST_WORKERS}, or two with .. between them"
+_BOUNDS_REMEDY: Final = 'Write "4" or "4..32".'
+_COUNT_REMEDY: Final = "Write a whole number, 0 or more."
+
+_Count = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
+_Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """The lowest and the highest number of workers of a group."""
+
+    least: int
+    most: int
+
+
+def bounds_of(text: str, field: str = "workers") -> Bounds:
+    """Return the bounds of ``4`` or ``4..32``; raises :class:`ContractError`."""
+    found = _BOUNDS.fullmatch(text)
+    least = int(found[1]) if found else 0
+    most = int(found[2] or least) if found else 0
+    if not 1 <= least <= most <= MOST_WORKERS:
+        raise ContractError([Violation(field, _BOUNDS_RULE, _BOUNDS_REMEDY)])
+    return Bounds(least, most)
+
+
+def _bounds_faults(field: str, text: str) -> Iterator[Violation]:
+    try:
+        bounds_of(text, field)
+    except ContractError as error:
+        yield from error.violations
+
+
+class Queue(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Requests of a worker: those that wait in its memory, and those in the downloader. ``more``: its slots may have
+    more. ``idle``: seconds of the time since the report before in which it had no request to run."""
+
+    memory: _Count = 0
+    more: bool = False
+    active: _Count = 0
+    idle: _Seconds = 0.0
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.memory or self.more or self.active)
+
+
+class Counts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Numbers of one attempt since its start, or of a whole group."""
+
+    items: _Count = 0
+    responses: _Count = 0
+    errors: _Count = 0
+
+    def plus(self, other: Counts) -> Counts:
+        return Counts(self.items + other.items, self.responses + other.responses, self.errors + other.errors)
+
+
+class Silent(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A worker whose report number did not change: ``[attempt, number]``."""
+
+    attempt: _Count
+    number: _Count
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A report of a worker."""
+
+    #: Key of the job.
+    job: Annotated[
+        str,
+        Meta(pattern=r"^(0|[1-9][0-9]{0,18})(/(0|[1-9][0-9]{0,18})){2}$"),
+        Field("must be the key of a job", 'Write "1/2/3".'),
+    ]
+    #: None: a worker that no node runs joins with this report.
+    attempt: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_NUMBER)] | None,
+        Field("must be a whole number, 1 or more", "Leave it out to join."),
+    ] = None
+    #: Random text of this process. A repeated join with the same one returns the same attempt.
+    nonce: Annotated[
+        Annotated[str, Meta(pattern="^[0-9a-f]{32}$")] | None,
+        Field("must be 32 hexadecimal digits in lower case", "Make one for each process."),
+    ] = None
+    #: Number of this report, from 1. One that is not above the last changes nothing.
+    number: Annotated[
+        int, Meta(ge=1, le=MAX_NUMBER), Field("must be a whole number, 1 or more", "Count the reports from 1.")
+    ]
+    #: In a join: the number of workers, or its bounds. They make the group of a job that has none.
+    workers: Annotated[str | None, Field(_BOUNDS_RULE, _BOUNDS_REMEDY, check=_bounds_faults)] = None
+    #: In a join: no earlier worker is alive, and their attempts are over.
+    resume: Annotated[bool, flag()] = False
+    queue: Annotated[
+        Queue | None,
+        Field("must have memory, active (numbers), more (true or false) and idle (seconds)", _COUNT_REMEDY),
+    ] = None
+    #: From the worker that runs ``start()``.
+    start: Annotated[
+        Literal["running", "done"] | None, Field('must be "running" or "done"', "Leave it out in other workers.")
+    ] = None
+    counts: Annotated[Counts | None, Field("must have items, responses and errors (numbers)", _COUNT_REMEDY)] = None
+    #: Since the start of this attempt.
+    stats: Annotated[
+        dict[str, Stat] | None,
+        Field(
+            "must be an object with [kind, value] by name; kinds are sum, max, min, time and last",
+            'Write {"item_scraped_count": ["sum", 5]}.',
+        ),
+    ] = None
+    #: The reason for which this worker closes the crawl.
+    closing: Annotated[str | None, Field("must be a close reason", "Leave it out while the crawl runs.")] = None
+    #: This worker alone ends.
+    leaving: Annotated[bool, flag()] = False
+    silent: Annotated[
+        Annotated[tuple[Silent, ...], Meta(max_length=MOST_WORKERS)],
+        Field("must be an array of pairs of attempt and report number", "Write [[3, 17]]."),
+    ] = ()
+    #: The last report of this worker, with its ``outcome``: close reason of its crawl.
+    last: Annotated[bool, flag()] = False
+    outcome: Annotated[str | None, Field("must be a close reason", "Send it with last.")] = None
+
+    @property
+    def is_join(self) -> bool:
+        return self.attempt is None
+
+
+def report_of(given: Mapping[str, Any]) -> Report:
+    """Return the report with the given fields; raises :class:`ContractError`."""
+    report = checked(Report, given, "a report")
+    faults: list[Violation] = []
+    if report.is_join and report.nonce is None:
+        faults.append(Violation("nonce", "is required to join", "Send 32 random hexadecimal digits."))
+    if not report.is_join and (report.workers or report.resume):
+        faults.append(Violation("attempt", "has joined", "Leave out workers and resume, which a join has."))
+    if report.is_join and report.last:
+        faults.append(Violation("last", "cannot be true in a join", "Join first."))
+    if report.last and report.outcome is None:
+        faults.append(Violation("outcome", "is required with last", "Send the close reason of the crawl."))
+    if faults:
+        raise ContractError(faults)
+    return report
+
+
+def reason_text(reason: str | None) -> str:
+    """Return a close reason as a job can have it; "" for none."""
+    return (reason or "").replace("\0", "")[:MAX_NAME]
+
+
+class LiveWorker(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A worker of a group.
+
+    ``number``: of its last report. ``idle``: it had no request then, and its slots had none. ``ended``: its last report
+    is stored, and its process may be running.
+    """
+
+    attempt: int
+    worker: int
+    number: int
+    idle: bool = False
+    ended: bool = False
+
+
+class Closing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The reason for which a crawl closes, and who asked for it first: a user, or the worker of an attempt."""
+
+    reason: str
+    by: str = ""
+    attempt: int | None = None
+
+
+class Totals(Counts, frozen=True, omit_defaults=True):
+    """Sums over all workers since the start of the crawl, and the seconds since then and since the last item."""
+
+    seconds: float = 0.0
+    item_seconds: float = 0.0
+
+
+class ReportAnswer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The answer to a report. ``attempt``, ``worker`` and ``token``: after a join. ``leave``: the group shrinks by this
+    worker. ``run_start``: this worker alone runs ``start()``."""
+
+    attempt: int | None = None
+    worker: int | None = None
+    token: str | None = None
+    workers: tuple[LiveWorker, ...] = ()
+    closing: Closing | None = None
+    leave: bool = False
+    run_start: bool = False
+    totals: Totals = Totals()
+
+
+class WorkerRow(LiveWorker, frozen=True, omit_defaults=True):
+    """A line of ``/jobq/<project>/workers``. ``node``: "" for a worker that no node runs; ``placed``: time (ms) when it
+    was placed or has joined."""
+
+    node: str = ""
+    placed: int = 0
+    queue: Queue = Queue()
+    counts: Counts = Counts()
+    leaving: bool = False

@@ -1,0 +1,158 @@
+"""Rows of attempts: the workers of a job, with the last report of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.jobs import SHUTDOWN
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.stat_kinds import Stat
+from scrapy_ext.api.platform.workers import Counts, LiveWorker, Queue, Report, WorkerRow, reason_text
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+
+_COLUMNS: Final = "attempt, worker, node, placed, reports, outcome, state"
+_OF_JOB: Final = "project = $1 AND spider = $2 AND job = $3"
+
+
+class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the last report of a worker had, as stored. ``item_time``: time (ms) of the report with its last item."""
+
+    nonce: str = ""
+    queue: Queue = Queue()
+    counts: Counts = Counts()
+    item_time: int | None = None
+    leaving: bool = False
+
+    def after(self, report: Report, now: int) -> WorkerState:
+        """Return the state after a report, which may leave out what has not changed."""
+        counts = report.counts or self.counts
+        return WorkerState(
+            self.nonce,
+            report.queue or self.queue,
+            counts,
+            now if counts.items > self.counts.items else self.item_time,
+            report.leaving or self.leaving,
+        )
+
+
+class AttemptRow(NamedTuple):
+    """A worker of a job. ``number``: of its last report. ``outcome``: the close reason that its process has sent."""
+
+    attempt: int
+    worker: int
+    node: str
+    placed: int
+    number: int
+    outcome: str | None
+    state: WorkerState
+
+    @property
+    def has_ended(self) -> bool:
+        return self.outcome is not None
+
+    @property
+    def live(self) -> LiveWorker:
+        return LiveWorker(self.attempt, self.worker, self.number, self.is_idle, self.has_ended)
+
+    @property
+    def is_idle(self) -> bool:
+        """True if its last report had no request. One that has not reported may get some."""
+        return self.number > 0 and self.state.queue.is_empty
+
+    @property
+    def listed(self) -> WorkerRow:
+        state = self.state
+        return WorkerRow(
+            *(self.attempt, self.worker, self.number, self.is_idle, self.has_ended),
+            *(self.node, self.placed, state.queue, state.counts, state.leaving),
+        )
+
+
+class RemovedRow(NamedTuple):
+    """A worker whose row was removed, with its last stats."""
+
+    row: AttemptRow
+    stats: Mapping[str, Stat]
+
+
+_decode_state: Final = msgspec.json.Decoder(WorkerState).decode
+_decode_stats: Final = msgspec.json.Decoder(dict[str, Stat]).decode
+
+
+def _row(row: Row) -> AttemptRow:
+    attempt, worker, node, placed, number, outcome, state = row
+    decoded = WorkerState() if state is None else _decode_state(state)
+    return AttemptRow(attempt, worker, node, placed, number, outcome, decoded)
+
+
+async def rows_of(tx: Transaction, key: JobKey) -> list[AttemptRow]:
+    """Return the workers of a job by their numbers; of two with one number, the later first."""
+    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM attempts WHERE {_OF_JOB} ORDER BY worker, attempt DESC", *key)
+    return list(map(_row, rows))
+
+
+async def lock_row(tx: Transaction, key: JobKey, attempt: int) -> AttemptRow | None:
+    """Lock the row of an attempt; None if it is over."""
+    row = await tx.fetchrow(
+        f"SELECT {_COLUMNS} FROM attempts WHERE {_OF_JOB} AND attempt = $4 FOR UPDATE", *key, attempt
+    )
+    return None if row is None else _row(row)
+
+
+async def lock_local(tx: Transaction, key: JobKey) -> list[int]:
+    """Lock the attempts that no node runs; return their numbers."""
+    rows = await tx.fetch(
+        f"SELECT attempt FROM attempts WHERE {_OF_JOB} AND node = '' ORDER BY attempt FOR UPDATE", *key
+    )
+    return [row[0] for row in rows]
+
+
+async def add_local(tx: Transaction, key: JobKey, row: AttemptRow) -> None:
+    """Add the attempt of a worker that no node runs, and that has sent no report."""
+    await tx.execute(
+        """INSERT INTO attempts (project, spider, job, attempt, node, units, placed, worker, reports, state)
+           VALUES ($1, $2, $3, $4, $5, 0, $6, $7, 0, $8)""",
+        *key,
+        *(row.attempt, row.node, row.placed, row.worker),
+        msgspec.json.encode(row.state),
+    )
+
+
+async def store_report(tx: Transaction, key: JobKey, row: AttemptRow, report: Report, now: int) -> None:
+    """Store a report in the locked row of its attempt. Without stats or an outcome, those of the row stay."""
+    await tx.execute(
+        f"""UPDATE attempts SET reports = $5, state = $6, outcome = COALESCE($7, outcome)
+            WHERE {_OF_JOB} AND attempt = $4""",
+        *key,
+        row.attempt,
+        report.number,
+        msgspec.json.encode(row.state.after(report, now)),
+        (reason_text(report.outcome) or SHUTDOWN) if report.last else None,
+    )
+    if report.stats is not None:
+        await tx.execute(
+            f"UPDATE attempts SET stats = $5 WHERE {_OF_JOB} AND attempt = $4",
+            *key,
+            row.attempt,
+            msgspec.json.encode(report.stats),
+        )
+
+
+async def stats_of(tx: Transaction, key: JobKey) -> dict[int, dict[str, Stat]]:
+    """Return the last stats of the workers of a job by attempt."""
+    rows = await tx.fetch(f"SELECT attempt, stats FROM attempts WHERE {_OF_JOB} AND stats IS NOT NULL", *key)
+    return {attempt: _decode_stats(stats) for attempt, stats in rows}
+
+
+async def remove_row(tx: Transaction, key: JobKey, attempt: int) -> RemovedRow | None:
+    """Remove the row of an attempt, whose token writes nothing from then on; None if it is over."""
+    row = await tx.fetchrow(
+        f"DELETE FROM attempts WHERE {_OF_JOB} AND attempt = $4 RETURNING {_COLUMNS}, stats", *key, attempt
+    )
+    if row is None:
+        return None
+    *columns, stats = row
+    return RemovedRow(_row(tuple(columns)), {} if stats is None else _decode_stats(stats))

@@ -1,0 +1,253 @@
+"""Groups: the workers of one job, and their reports.
+
+Rules:
+
+- Each decision about a group is made in the transaction of whichever report comes first, under the lock of the group's
+  row: who runs ``start()``, whether the crawl closes, and whether this worker was the last one.
+- Locks are taken in this order: attempts by number, group, job, shares by name, activity. A report locks its own
+  attempt, and those that it names as silent.
+- ``closing`` is written once in a run. A job ends when its last worker has: with ``closing``, or else as finished if
+  that worker has found the end of the crawl. Without either, a job of nodes waits again.
+- The attempts of a job are numbered from ``worker_groups.last_attempt``, and no number is used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.workers import (
+    MOST_WORKERS,
+    Bounds,
+    Closing,
+    Report,
+    ReportAnswer,
+    Silent,
+    WorkerRow,
+    bounds_of,
+    reason_text,
+)
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.engine.interface import EngineStore, Method, Transaction
+from scrapy_ext.server.store.fencing import Attempt, over
+from scrapy_ext.server.store.jobs.attempt_rows import (
+    AttemptRow,
+    WorkerState,
+    add_local,
+    lock_local,
+    lock_row,
+    remove_row,
+    rows_of,
+    store_report,
+)
+from scrapy_ext.server.store.jobs.group_ends import EndedWorker, add_vacant, worker_ended, write_stats
+from scrapy_ext.server.store.jobs.group_rows import Group, has_group, lock_group, open_group, save_group
+from scrapy_ext.server.store.jobs.rows import get_job
+from scrapy_ext.server.store.jobs.states import Stamp
+
+#: User name in changes of jobs that their workers make.
+WORKERS: Final = "workers"
+
+
+class _Reporting(NamedTuple):
+    """A report in its transaction. ``own``: the locked row of its worker."""
+
+    tx: Transaction
+    key: JobKey
+    report: Report
+    stamp: Stamp
+    own: AttemptRow
+
+    @property
+    def is_new(self) -> bool:
+        """False for a repeated report, which changes nothing."""
+        return self.report.number > self.own.number
+
+
+async def _report(tx: Transaction, key: JobKey, report: Report, stamp: Stamp) -> ReportAnswer:
+    own = await (_joined(tx, key, report, stamp.now) if report.is_join else _locked(tx, key, report))
+    this = _Reporting(tx, key, report, stamp, own)
+    before, job = await lock_group(tx, key), await get_job(tx, key)
+    if before is None or job is None:
+        raise _no_group(key)
+    group = await _applied(this, before) if this.is_new else before
+    group = group.closed_with(job)
+    rows = await rows_of(tx, key)
+    if this.is_new:
+        group = _with_starter(group, own, rows)
+    if group != before:
+        await save_group(tx, key, group)
+    if this.is_new:
+        rows = await _with_end(this, group, rows)
+    return _answer(this, group, rows)
+
+
+def _answer(this: _Reporting, group: Group, rows: Sequence[AttemptRow]) -> ReportAnswer:
+    is_join, own = this.report.is_join, this.own
+    return ReportAnswer(
+        attempt=own.attempt if is_join else None,
+        worker=own.worker if is_join else None,
+        workers=tuple(row.live for row in rows),
+        closing=group.closing,
+        run_start=group.start_attempt == own.attempt and not group.started,
+        totals=group.ended.totals(rows, this.stamp.now),
+    )
+
+
+async def _locked(tx: Transaction, key: JobKey, report: Report) -> AttemptRow:
+    """Lock the attempt of a report and those that it names, by number; return its own."""
+    number = report.attempt or 0
+    named = sorted({number, *(each.attempt for each in report.silent)})
+    rows = {attempt: await lock_row(tx, key, attempt) for attempt in named}
+    own = rows[number]
+    if own is None:
+        raise ContractError([over(Attempt(key, number))]) if await has_group(tx, key) else _no_group(key)
+    return own
+
+
+async def _applied(this: _Reporting, group: Group) -> Group:
+    """Store a new report; return the group after it."""
+    report, own, now = this.report, this.own, this.stamp.now
+    await store_report(this.tx, this.key, own, report, now)
+    if group.ended.began is None:
+        group = group._replace(ended=msgspec.structs.replace(group.ended, began=now))
+    if report.start is not None and group.start_attempt != own.attempt:
+        raise _refused("start", f"is sent by attempt {own.attempt}, and another runs start()", "Leave it out.")
+    if report.start == "done":
+        group = group._replace(started=True)
+    for silent in report.silent:
+        group = await _without_silent(this, group, silent)
+    if reason := reason_text(report.closing):
+        group = group.closed(Closing(reason, attempt=own.attempt))
+    return group
+
+
+async def _without_silent(this: _Reporting, group: Group, silent: Silent) -> Group:
+    """Remove a worker that has sent no other report and has not ended. Its token writes nothing from then on."""
+    tx, key = this.tx, this.key
+    row = await lock_row(tx, key, silent.attempt)
+    if row is None or row.attempt == this.own.attempt or row.number != silent.number or row.has_ended:
+        return group
+    removed = await remove_row(tx, key, row.attempt)
+    if removed is None:
+        return group
+    if row.node and group.closing is None:
+        await add_vacant(tx, key)
+    return group._replace(ended=group.ended.plus(removed)).lost(row.attempt)
+
+
+def _with_starter(group: Group, own: AttemptRow, rows: Sequence[AttemptRow]) -> Group:
+    """Return the group, whose ``start()`` this worker runs if no other one does."""
+    if group.started or group.closing is not None:
+        return group
+    able = {row.attempt for row in rows if not row.has_ended}
+    if group.start_attempt in able or own.attempt not in able:
+        return group
+    return group._replace(start_attempt=own.attempt)
+
+
+async def _with_end(this: _Reporting, group: Group, rows: Sequence[AttemptRow]) -> list[AttemptRow]:
+    """Store stats, and the end of a worker that no node runs; return the workers that are left.
+
+    The worker with the lowest number writes the stats of the job.
+    """
+    tx, key, report, stamp, own = this
+    left = [row for row in rows if row.attempt != own.attempt or row.node]
+    if report.last and len(left) < len(rows):
+        removed = await remove_row(tx, key, own.attempt)
+        if removed is not None:
+            await worker_ended(tx, key, EndedWorker(removed, removed.row.outcome), stamp)
+        return left
+    writer = next((row.attempt for row in rows if not row.has_ended), None)
+    if report.stats is not None and own.attempt == writer:
+        job = await get_job(tx, key, lock=True)
+        if job is not None and job.state is JobState.RUNNING:
+            await write_stats(tx, job, group, rows, stamp.now)
+    return list(rows)
+
+
+# ── joins of workers that no node runs ──
+
+
+async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> AttemptRow:
+    """Return the attempt of a worker that joins: a new one, or that of the same join before."""
+    former = await lock_local(tx, key) if report.resume else []
+    job = await get_job(tx, key)
+    if job is None:
+        raise _no_group(key)
+    if job.state is not JobState.RUNNING:
+        raise _refused("job", f"{key} is {job.state.value}, and takes no workers", "Resume it, or start a new one.")
+    bounds = None if report.workers is None else bounds_of(report.workers)
+    if bounds is not None:
+        await open_group(tx, key, bounds, now)
+    group = await lock_group(tx, key)
+    if group is None:
+        raise _no_group(key)
+    rows = await rows_of(tx, key)
+    known = next((row for row in rows if row.state.nonce == report.nonce), None)
+    if known is not None:
+        return known
+    if any(row.node for row in rows):
+        raise _refused("job", f"{key} runs on nodes, which start its workers", "Start a new job.")
+    if report.resume:
+        group = await _without_former(tx, key, group, former)
+        group, rows = group.resumed(bounds, now), []
+    if len(rows) >= MOST_WORKERS:
+        raise _refused("job", f"{key} has {len(rows)} workers", "Start fewer.")
+    group = group._replace(last_attempt=group.last_attempt + 1)
+    await save_group(tx, key, group)
+    worker, state = lowest_free(row.worker for row in rows), WorkerState(report.nonce or "")
+    row = AttemptRow(group.last_attempt, worker, "", now, 0, None, state)
+    await add_local(tx, key, row)
+    return row
+
+
+async def _without_former(tx: Transaction, key: JobKey, group: Group, former: Sequence[int]) -> Group:
+    """Remove the locked attempts of a former start, of which no worker is alive; return the group without them."""
+    for attempt in former:
+        removed = await remove_row(tx, key, attempt)
+        if removed is not None:
+            group = group._replace(ended=group.ended.plus(removed))
+    return group
+
+
+def lowest_free(taken: Iterable[int]) -> int:
+    """Return the lowest number of a worker that no other has."""
+    numbers = set(taken)
+    return next(number for number in count() if number not in numbers)
+
+
+def _no_group(key: JobKey) -> ContractError:
+    rule = f"{key} does not exist, or has no group of workers"
+    return ContractError([Violation("job", rule, "Join with the number of workers, which makes the group.", 404)])
+
+
+def _refused(field: str, rule: str, remedy: str) -> ContractError:
+    return ContractError([Violation(field, rule, remedy, 409)])
+
+
+async def _listed(tx: Transaction, key: JobKey) -> list[WorkerRow]:
+    return [row.listed for row in await rows_of(tx, key)]
+
+
+class GroupStore(EngineStore):
+    """The groups of jobs."""
+
+    listed = Method("read", _listed)
+
+    async def open(self, key: JobKey, least: int, most: int) -> None:
+        """Make the group of a job, unless it has one."""
+        await self._engine.write(open_group, key, Bounds(least, most), self._clock())
+
+    async def report(self, key: JobKey, report: Report) -> ReportAnswer:
+        """Store a report of a worker, or the join of one. The answer to a join has no token.
+
+        Raises :class:`ContractError`: 403 when the attempt is over, 404 without a group, 409 for a report that the
+        state of the group does not allow.
+        """
+        return await self._engine.write(_report, key, report, Stamp(WORKERS, self._clock()))
