@@ -17,7 +17,9 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy_ext import settings as names
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.session.embedded import begin_early
+from scrapy_ext.crawl.session.forked import is_forked
 from scrapy_ext.crawl.session.project import command_of
+from scrapy_ext.crawl.session.workers import begin_template
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
@@ -87,6 +89,7 @@ class Addon:
             # This overrides the project's settings for its crawls.
             settings.set("EXTRACT_API_LEDGER", False, priority="spider")
         self._begin_server(settings)
+        self._begin_template()
         if names.EXTRACT_API_ENABLED.read(settings):
             _enable_extraction(settings)
         if self._command is not None:
@@ -99,9 +102,13 @@ class Addon:
 
             settings.setdefault_in_component_priority_dict("EXTENSIONS", ErrorSnapshots, 0)
 
+    def _begin_template(self) -> None:
+        if self._crawler is not None and self._crawler.crawling and self._command is None:
+            begin_template(self._crawler)
+
     def _begin_server(self, settings: BaseSettings) -> None:
         """Begin the embedded server of a crawl; ``scrapy shell``, which crawls nothing, may never need it."""
-        if self._crawler is None or not self._crawler.crawling:
+        if self._crawler is None or not self._crawler.crawling or is_forked(settings):
             return
         needed = (names.PLATFORM_ENABLED, names.FRONTIER_ENABLED, names.DUPEFILTER_COLLECTION)
         begin_early(

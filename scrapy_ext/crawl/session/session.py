@@ -39,6 +39,7 @@ from scrapy_ext.crawl.commit.target import Target
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import JOB_DELETED, Ending
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, open_job, open_job_of
+from scrapy_ext.crawl.session.machine import Machine
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
 from scrapy_ext.crawl.session.plain_stats import plain_reason
 from scrapy_ext.crawl.session.scrapy_engine import UnsupportedScrapyError, check_names, close_after_start_items
@@ -109,6 +110,7 @@ class Session:
         self._resources = AsyncExitStack()
         self._opening: asyncio.Future[None] | None = None
         self._opened: _Opened | None = None
+        self._machine = Machine(crawler)
         self.ending = Ending(crawler)
         self.writers = Writers(crawler, on_lost=partial(self.ending.fail, reason="platform_unavailable"))
         #: Writer of the job's stats; None: no component needs the platform.
@@ -243,6 +245,7 @@ class Session:
         try:
             for setting in names.SETTINGS.values():
                 setting.read(settings)
+            self._machine.check()
             await self._resources.enter_async_context(exporting_crawl(self._crawler, self.span_attributes))
             found = services(
                 settings,
@@ -261,6 +264,7 @@ class Session:
     async def _open_platform(self, opened: _Opened) -> None:
         client = new_platform_client(self._crawler.settings, opened.services)
         opened.client = client = await self._resources.enter_async_context(client)
+        self._resources.push_async_callback(self._machine.close)
         opened.job = job = await self._open_job(client, opened.services.project)
         logger.info("Job %s %s", job.key, "started" if job.begun else "resumed")
         if self.job_stats is not None:
@@ -270,13 +274,18 @@ class Session:
         self.writers.outage.remedy = (
             f"To stop the crawl meanwhile, press Ctrl-C twice; PLATFORM_JOB={job.key} resumes it later."
         )
+        lost = partial(self.fail, reason="embedded_server_failed")
+        self._machine.begin(job.key, job.worker, opened.services, on_lost=lost)
 
     async def _open_job(self, client: PlatformClient, project: int) -> CrawlJob:
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
         given: str | None = names.PLATFORM_JOB.read(self._crawler.settings)
         if given is None and self._needs.job_file is not None:
-            return await open_job_of(client, project, spider_name, self._needs.job_file)
-        return await open_job(client, project, spider_name, given)
+            job = await open_job_of(client, project, spider_name, self._needs.job_file)
+        else:
+            job = await open_job(client, project, spider_name, given)
+        self._machine.lock(job.key, resumed=job.resumed)
+        return job
 
     async def _spider_opened(self) -> None:
         self.unknown_names.check_settings()

@@ -91,7 +91,7 @@ class Templates:
         return sorted(int(file.name) for file in found)
 
     def marks(self) -> list[tuple]:
-        """What each worker has found, by process ID."""
+        """Findings of the workers."""
         return [eval(file.read_text()) for file in sorted((self.folder / "running").iterdir())]
 
     def closed(self, pid: int) -> str:
@@ -104,7 +104,7 @@ class Templates:
         (self.folder / "go").touch()
 
     def log(self) -> str:
-        """What a terminal would show."""
+        """Log of the terminal."""
         return self.terminal.read_text()
 
     def __enter__(self) -> Self:
