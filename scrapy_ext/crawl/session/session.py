@@ -106,11 +106,11 @@ class Session:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._machine = Machine(crawler)
         self._needs = _Needs()
         self._resources = AsyncExitStack()
         self._opening: asyncio.Future[None] | None = None
         self._opened: _Opened | None = None
-        self._machine = Machine(crawler)
         self.ending = Ending(crawler)
         self.writers = Writers(crawler, on_lost=partial(self.ending.fail, reason="platform_unavailable"))
         #: Writer of the job's stats; None: no component needs the platform.
@@ -265,7 +265,9 @@ class Session:
         client = new_platform_client(self._crawler.settings, opened.services)
         opened.client = client = await self._resources.enter_async_context(client)
         self._resources.push_async_callback(self._machine.close)
-        opened.job = job = await self._open_job(client, opened.services.project)
+        job = await self._open_job(client, opened.services.project)
+        self._machine.lock(job.key, resumed=job.resumed)
+        opened.job = job
         logger.info("Job %s %s", job.key, "started" if job.begun else "resumed")
         if self.job_stats is not None:
             await self.job_stats.open(client, job)
@@ -281,11 +283,8 @@ class Session:
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
         given: str | None = names.PLATFORM_JOB.read(self._crawler.settings)
         if given is None and self._needs.job_file is not None:
-            job = await open_job_of(client, project, spider_name, self._needs.job_file)
-        else:
-            job = await open_job(client, project, spider_name, given)
-        self._machine.lock(job.key, resumed=job.resumed)
-        return job
+            return await open_job_of(client, project, spider_name, self._needs.job_file)
+        return await open_job(client, project, spider_name, given)
 
     async def _spider_opened(self) -> None:
         self.unknown_names.check_settings()
