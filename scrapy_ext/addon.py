@@ -19,7 +19,7 @@ from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.session.embedded import begin_early
 from scrapy_ext.crawl.session.forked import is_forked
 from scrapy_ext.crawl.session.project import command_of
-from scrapy_ext.crawl.session.workers import begin_template
+from scrapy_ext.crawl.session.workers import begin_workers
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Addon:
             # This overrides the project's settings for its crawls.
             settings.set("EXTRACT_API_LEDGER", False, priority="spider")
         self._begin_server(settings)
-        self._begin_template()
+        self._begin_workers()
         if names.EXTRACT_API_ENABLED.read(settings):
             _enable_extraction(settings)
         if self._command is not None:
@@ -102,9 +102,9 @@ class Addon:
 
             settings.setdefault_in_component_priority_dict("EXTENSIONS", ErrorSnapshots, 0)
 
-    def _begin_template(self) -> None:
+    def _begin_workers(self) -> None:
         if self._crawler is not None and self._crawler.crawling and self._command is None:
-            begin_template(self._crawler)
+            begin_workers(self._crawler)
 
     def _begin_server(self, settings: BaseSettings) -> None:
         """Begin the embedded server of a crawl; ``scrapy shell``, which crawls nothing, may never need it."""

@@ -1,7 +1,7 @@
 """Lock files of the workers of a job on one machine, in ``groups`` of the project's data directory.
 
 Each worker has a shared lock on ``{job}``. Who has an exclusive one knows that no worker lives: a run that resumes the
-job, and the last worker at its end. The worker that runs the embedded server, the *keeper*, has an exclusive lock on
+job, and the last worker at its end, which removes the files of a finished job. The worker that runs the embedded server, the *keeper*, has an exclusive lock on
 ``{job}.keeper``. The system releases a lock when its process ends, however that happens. Programs that a worker starts
 do not inherit it.
 """
@@ -22,6 +22,8 @@ except ImportError:  # where no process can be forked either
     fcntl = None  # type: ignore[assignment]
 
 _FOLDER: Final = "groups"
+#: Word in a file, beside process IDs.
+_FINISHED: Final = "finished"
 
 
 class GroupLocks:
@@ -33,14 +35,15 @@ class GroupLocks:
         self._keeper = _LockFile(folder / _FOLDER / f"{name}.keeper")
 
     def exist(self) -> bool:
-        """Return true if the job may have workers: one of them has not removed the files."""
+        """Return true if several workers have run the job on this machine, and have not finished it."""
         return self._member.path.exists()
 
     def join(self) -> None:
         """Lock as one of the workers; raises ``BlockingIOError`` while another process knows that it is the last."""
-        is_first = self._member.is_locked
+        if self._member.is_locked:
+            self._member.clear()
         self._member.lock(exclusive=False)
-        self._member.note(os.getpid(), is_first=is_first)
+        self._member.note(str(os.getpid()))
 
     def is_last(self) -> bool:
         """Return true if no other worker lives."""
@@ -54,7 +57,8 @@ class GroupLocks:
 
     def others(self) -> list[int]:
         """Return the process IDs of other workers: those that have joined and have not ended."""
-        return sorted((set(self._member.numbers()) & set(table())) - {os.getpid()})
+        joined = {int(word) for word in self._member.words() if word.isdecimal()}
+        return sorted((joined & set(table())) - {os.getpid()})
 
     def keep(self) -> bool:
         """Lock as the keeper; false if another worker is it."""
@@ -64,9 +68,13 @@ class GroupLocks:
             return False
         return True
 
+    def note_finished(self) -> None:
+        """Note that the job is finished."""
+        self._member.note(_FINISHED)
+
     def release(self) -> None:
-        """Release all; the last worker removes the files."""
-        if self.is_last():
+        """Release all. The last worker of a finished job removes the files."""
+        if self.is_last() and _FINISHED in self._member.words():
             self._keeper.path.unlink(missing_ok=True)
             self._member.path.unlink(missing_ok=True)
         self.close()
@@ -107,15 +115,15 @@ class _LockFile:
         except FileNotFoundError:
             return False
 
-    def note(self, number: int, *, is_first: bool) -> None:
-        """Append a number; ``is_first``: and remove those of earlier workers."""
-        if is_first:
-            os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, f"{number}\n".encode())
+    def clear(self) -> None:
+        os.ftruncate(self._descriptor, 0)
 
-    def numbers(self) -> list[int]:
+    def note(self, word: str) -> None:
+        os.write(self._descriptor, f"{word}\n".encode())
+
+    def words(self) -> list[str]:
         try:
-            return [int(word) for word in self.path.read_text().split() if word.isdecimal()]
+            return self.path.read_text().split()
         except FileNotFoundError:
             return []
 

@@ -1,8 +1,7 @@
 """Part of one process in the workers of its machine: its locks, the workers that it forks, the server that it keeps.
 
 The first worker is the process of the command. It opens the crawl as any other, lets the template fork the others when
-the job exists, and ends after them. With one worker nothing is done here, except that a job whose workers live is not
-resumed.
+the job exists, and ends after them. With one worker nothing is done here.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
-from scrapy_ext.crawl.session.forked import is_forked, settings_of
+from scrapy_ext.crawl.session.forked import GROUP, is_forked, settings_of
 from scrapy_ext.crawl.session.group_locks import GroupLocks
 from scrapy_ext.crawl.session.keeper import Keeper, until
 from scrapy_ext.crawl.session.project import data_directory
@@ -39,30 +38,24 @@ class Machine:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._is_forked = is_forked(crawler.settings)
+        self._is_member = crawler.settings.get(GROUP) is not None
         self._template = take_template(crawler)
         self._locks: GroupLocks | None = None
         self._keeper: Keeper | None = None
         self._warnings: SharingWarnings | None = None
 
-    @property
-    def has_several(self) -> bool:
-        """True in one of several workers."""
-        return self._is_forked or self._template is not None
-
     def check(self) -> None:
         """Raise :class:`SettingError` for a wrong number of workers, and for what they cannot share."""
-        if number_of_workers(self._crawler.settings) > 1 and self._template is not None:
+        number_of_workers(self._crawler.settings)
+        if self._is_member:
             check_shareable(self._crawler.settings)
 
-    def lock(self, job: JobKey, *, resumed: bool) -> None:
+    def lock(self, job: JobKey) -> None:
         """Lock a job as one of its workers; raises :class:`SettingError` if it runs in other workers than those that
         belong to this one."""
-        locks = GroupLocks(data_directory(self._crawler.settings), job)
-        if not self.has_several:
-            if resumed and locks.exist():
-                _check_free(locks, job)
-                locks.release()
+        if not self._is_member:
             return
+        locks = GroupLocks(data_directory(self._crawler.settings), job)
         try:
             if not self._is_forked:
                 _check_free(locks, job)
@@ -95,6 +88,11 @@ class Machine:
                 self._template.fork(others, terminal_log(settings))
             except OSError:
                 logger.error("The process that forks workers has ended, so that one worker crawls alone")
+
+    async def finished(self) -> None:
+        """Note that the job is finished."""
+        if self._locks is not None:
+            self._locks.note_finished()
 
     async def close(self) -> None:
         """Leave the job, and the server to the others; the first worker and a keeper wait for these."""

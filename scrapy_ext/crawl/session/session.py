@@ -266,7 +266,7 @@ class Session:
         opened.client = client = await self._resources.enter_async_context(client)
         self._resources.push_async_callback(self._machine.close)
         job = await self._open_job(client, opened.services.project)
-        self._machine.lock(job.key, resumed=job.resumed)
+        self._machine.lock(job.key)
         opened.job = job
         logger.info("Job %s %s", job.key, "started" if job.begun else "resumed")
         if self.job_stats is not None:
@@ -277,6 +277,7 @@ class Session:
             f"To stop the crawl meanwhile, press Ctrl-C twice; PLATFORM_JOB={job.key} resumes it later."
         )
         lost = partial(self.fail, reason="embedded_server_failed")
+        self.ending.after_finish.append(self._machine.finished)
         self._machine.begin(job.key, job.worker, opened.services, on_lost=lost)
 
     async def _open_job(self, client: PlatformClient, project: int) -> CrawlJob:

@@ -18,10 +18,16 @@ import msgspec
 from scrapy import cmdline
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
+from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import log_level
 from scrapy_ext.crawl.session.forked import GROUP, is_forked
+from scrapy_ext.crawl.session.group_locks import GroupLocks
+from scrapy_ext.crawl.session.job import JobFile
+from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.jobprocess.messages import Fork, Prepare, TerminalLog
 from scrapy_ext.settings import SettingError
 
@@ -84,27 +90,48 @@ class Template:
             into.flush()
 
 
-def begin_template(crawler: Crawler) -> None:
-    """Begin the template of a crawl with several workers. The session reports a wrong number when it opens."""
+def begin_workers(crawler: Crawler) -> None:
+    """Begin a crawl with several workers, or that of a job which had several. The session reports wrong settings when it
+    opens."""
     settings = crawler.settings
     try:
         number = number_of_workers(settings)
+        if is_forked(settings) or (number == 1 and not _had_several(settings)):
+            return
     except SettingError:
         return
-    if number == 1 or is_forked(settings):
-        return
+    if number == 1 or _begin_template(crawler):
+        # No other worker lives, which a lock proves before this one joins.
+        settings.set(GROUP, f"resume {number}", "cmdline")
+
+
+def _had_several(settings: BaseSettings) -> bool:
+    """Return true if several workers have begun the job that is resumed, on this machine."""
+    given: str | None = names.PLATFORM_JOB.read(settings)
+    directory = job_dir(settings)
+    if given is None and directory:
+        given = JobFile(directory).read()
+    if given is None:
+        return False
+    try:
+        return GroupLocks(data_directory(settings), JobKey.parse(given)).exist()
+    except ContractError:
+        return False
+
+
+def _begin_template(crawler: Crawler) -> bool:
+    """Begin the template, unless this process cannot have one."""
     words = _command_line()
     if words is None:
         logger.warning("CRAWL_WORKERS is ignored: it is for the commands scrapy crawl and scrapy runspider")
-        return
+        return False
     try:
         template = Template(words)
     except OSError as error:
         logger.error("The workers of CRAWL_WORKERS cannot be started: %s. One worker crawls", error)
-        return
+        return False
     setattr(crawler, _ATTRIBUTE, template)
-    # No other worker of this job lives, which a lock proves before this one joins.
-    settings.set(GROUP, f"resume {number}", "cmdline")
+    return True
 
 
 def take_template(crawler: Crawler) -> Template | None:

@@ -7,8 +7,10 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import scrapy
 from scrapy import cmdline, signals
 from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 from scrapy.settings import Settings
 
@@ -17,6 +19,7 @@ from scrapy_ext.crawl.session import workers
 from scrapy_ext.crawl.session.embedded import ServerAddress
 from scrapy_ext.crawl.session.forked import is_forked, server_of, settings_of
 from scrapy_ext.crawl.session.group_locks import GroupLocks
+from scrapy_ext.crawl.session.job import JobFile
 from scrapy_ext.crawl.session.sharing import SharingWarnings, check_shareable
 from scrapy_ext.crawl.session.workers import number_of_workers, terminal_log
 from scrapy_ext.jobprocess.messages import TerminalLog
@@ -152,6 +155,39 @@ def test_the_log_of_forked_workers_is_that_of_the_command():
     assert terminal_log(settings) == TerminalLog("log", 40, "%(message)s", "%H", "utf-8")
 
 
+class Spider(scrapy.Spider):
+    name = "spider"
+
+
+@pytest.mark.parametrize(
+    ("settings", "group"),
+    [
+        ({}, None),
+        ({"PLATFORM_JOB": "1/1/7"}, "resume 1"),
+        ({"JOBDIR": "crawl"}, "resume 1"),
+        ({"PLATFORM_JOB": "1/1/8"}, None),
+        ({"PLATFORM_JOB": "seven"}, None),
+        ({"CRAWL_WORKERS": "many"}, None),
+        ({"PLATFORM_JOB": "1/1/7", "_SCRAPY_EXT_FORKED": {}}, None),
+        ({"CRAWL_WORKERS": 2}, None),
+    ],
+    ids=str,
+)
+def test_a_job_that_several_workers_began_is_resumed_as_theirs(settings, group, tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    locks = GroupLocks(tmp_path / "data", JOB)
+    locks.join()
+    locks.close()
+    JobFile(".").write(JOB)
+    crawler = Crawler(
+        Spider, {"SERVER_DATA": str(tmp_path / "data"), **settings, "JOBDIR": settings.get("JOBDIR") and "."}
+    )
+    workers.begin_workers(crawler)
+    assert crawler.settings.get("CRAWL_GROUP") == group
+    # This process is not a command of Scrapy.
+    assert ("CRAWL_WORKERS is ignored" in caplog.text) == (settings.get("CRAWL_WORKERS") == 2)
+
+
 # ── locks ──
 
 
@@ -170,16 +206,20 @@ def test_a_job_is_resumed_only_when_no_worker_lives(tmp_path):
     assert third.is_last()
 
 
-def test_the_last_worker_removes_the_files(tmp_path):
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_the_last_worker_removes_the_files_of_a_finished_job(is_finished, tmp_path):
     first, second = GroupLocks(tmp_path, JOB), GroupLocks(tmp_path, JOB)
     assert first.is_last()
     first.join()
     assert first.keep()
     second.join()
+    if is_finished:
+        first.note_finished()
     first.release()
     assert sorted(os.listdir(tmp_path / "groups")) == ["1-1-7", "1-1-7.keeper"]
     second.release()
-    assert os.listdir(tmp_path / "groups") == []
+    assert GroupLocks(tmp_path, JOB).exist() != is_finished
+    assert bool(os.listdir(tmp_path / "groups")) != is_finished
 
 
 def test_one_worker_is_the_keeper_until_it_has_ended(tmp_path):
