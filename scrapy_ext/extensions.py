@@ -78,7 +78,7 @@ class PlatformJob(_Extension):
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
 
     async def _spider_opened(self) -> None:
-        if await self._session.open() and self._interval > 0:
+        if await self._session.open() and self._interval > 0 and self._session.group is None:
             self._session.ending.before_close.append(self._stop)
             self._task = asyncio.ensure_future(self._write_stats())
 

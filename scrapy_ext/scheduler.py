@@ -27,13 +27,15 @@ from scrapy_ext.client.retry import Retry
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.commit.assignment import Worker
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.commit.leases import Leases, Ownership
+from scrapy_ext.crawl.commit.leases import Leases, Liveness, Ownership
+from scrapy_ext.crawl.commit.liveness import JournalLiveness
 from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.crawl.frontier.filtering import Filtering
 from scrapy_ext.crawl.frontier.frontier import CrawlFrontier, Options
 from scrapy_ext.crawl.frontier.hosts import Order, warn_of_own_queues
 from scrapy_ext.crawl.frontier.identity import FingerprintError
 from scrapy_ext.crawl.frontier.keep_alive import KeepAlive, PushedFrontier
+from scrapy_ext.crawl.session.group import group_of
 from scrapy_ext.crawl.session.job import JobFile, cannot_be_resumed, is_over
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.dupefilters import CollectionDupeFilter
@@ -97,9 +99,15 @@ class FrontierScheduler(BaseScheduler):
                 f"must be 'index/count', with an index from 0 to below the count, or 'auto', got {text!r}",
                 "Write 0/1 for one worker, and 0/3, 1/3 and 2/3 for three.",
             )
+        self._is_shared = group_of(settings) is not None
+        if self._is_shared:
+            if self._worker is None or self._worker.count > 1:
+                rule = f"is {text!r}, but the workers of this job share its slots"
+                raise SettingError("FRONTIER_WORKER", rule, "Remove it.")
+            self._worker = None
         self._alone = self._worker is not None and self._worker.count == 1
         self._keep_alive: bool | int = names.FRONTIER_KEEP_ALIVE.read(settings)
-        if not self._alone and self._name is None:
+        if not self._alone and self._name is None and not self._is_shared:
             raise SettingError(
                 "FRONTIER_NAME", f"must be set when FRONTIER_WORKER is {text!r}", "Give all workers the same name."
             )
@@ -207,7 +215,7 @@ class FrontierScheduler(BaseScheduler):
             project=job.key.project,
             frontier=name,
             name=journal_of(job.key, job.attempt),
-            worker=names.FRONTIER_WORKER.read(self._crawler.settings).strip(),
+            worker=str(job.worker) if session.group else names.FRONTIER_WORKER.read(self._crawler.settings).strip(),
         )
         return await self._open_owned(ownership)
 
@@ -215,10 +223,13 @@ class FrontierScheduler(BaseScheduler):
         session = self._session
         mine = {slot for slot in range(self._slots) if self._worker is not None and self._worker.owns(slot)}
         is_new = self._alone and self._name is None and session.job.begun
-        await ownership.open(mine, self._job_is_over if self._name is None else None, is_new=is_new)
+        # Records of an attempt that is over are refused.
+        is_over = self._job_is_over if self._name is None and session.group is None else None
+        await ownership.open(mine, is_over, is_new=is_new)
         if self._worker is not None:
             await ownership.claim_all(mine)
         ownership.stores_start_items |= self._alone
+        liveness = self._liveness(ownership)
         first_item = 0
         if session.job.may_have_records:
             # Read after the unfinished commits of a former process, which ``open`` has completed.
@@ -230,17 +241,23 @@ class FrontierScheduler(BaseScheduler):
             order=self._order,
             first_item=first_item,
             keep_alive=await self._open_for_pushes(ownership, is_new=is_new),
-            lease_time=names.FRONTIER_LEASE_TIME.read(self._crawler.settings) if self._worker is None else None,
+            liveness=liveness,
         )
         frontier = CrawlFrontier(self._crawler, session, ownership, self._filtering, options)
         frontier.start(mine)
-        if options.lease_time is not None:
-            self._leases = Leases(
-                ownership, self._slots, options.lease_time, on_change=frontier.own, on_lost=frontier.give_up
-            )
+        if liveness is not None:
+            self._leases = Leases(ownership, self._slots, liveness, on_change=frontier.own, on_lost=frontier.give_up)
             await self._leases.join()
             self._leases.start()
         return frontier
+
+    def _liveness(self, ownership: Ownership) -> Liveness | None:
+        """Return the liveness of a worker with leases, None for one with fixed slots."""
+        if self._session.group is not None:
+            return self._session.group
+        if self._worker is not None:
+            return None
+        return JournalLiveness(ownership, names.FRONTIER_LEASE_TIME.read(self._crawler.settings))
 
     async def _open_for_pushes(self, ownership: Ownership, *, is_new: bool) -> KeepAlive | None:
         """Declare the frontier to those who push into it; return the wait of a crawl that is kept alive."""
@@ -291,17 +308,21 @@ class FrontierScheduler(BaseScheduler):
         if self._leases is not None:
             await self._leases.close()
         # Of a new frontier that will be deleted at once, nobody reads that this process has ended.
-        is_deleted = complete and self._name is None and self._ownership is not None and self._ownership.is_first
+        is_own = self._name is None and self._session.group is None
+        is_deleted = complete and is_own and self._ownership is not None and self._ownership.is_first
         has_dead_letters = bool(self._crawler.stats.get_value("frontier/dead_letters", 0))
         await self._frontier.close(is_left=has_dead_letters or not is_deleted)
         await self._filtering.close(reason)
-        if self._session.ending.is_replaced and self._name is None and await self._cannot_be_resumed():
+        if self._session.ending.is_replaced and is_own and await self._cannot_be_resumed():
             # Requests sent since by this process have created a new frontier of the same name.
             await self._frontier.delete()
         if complete and self._ownership is not None:
             # Only for a finished job: an unfinished one can be resumed and needs its frontier.
-            rest = self._frontier.delete if self._name is None else self._ownership.forget
-            self._session.ending.after_finish += [self._frontier.forget_payloads, rest]
+            self._session.ending.after_finish.append(self._frontier.forget_payloads)
+            if self._name is None:
+                self._session.ending.after_finish.append(self._frontier.delete)
+            elif self._session.group is None:
+                self._session.ending.after_finish.append(self._ownership.forget)
 
 
 def has_own_fingerprints(crawler: Crawler) -> bool:

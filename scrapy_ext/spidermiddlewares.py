@@ -16,6 +16,7 @@ from scrapy_ext.crawl.commit.tracking import START, current
 from scrapy_ext.crawl.frontier.marks import Parent, from_meta, hand_on, mark, record_of, to_meta
 from scrapy_ext.crawl.session.scrapy_engine import on_fetched
 from scrapy_ext.crawl.session.session import Session
+from scrapy_ext.settings import SettingError
 
 #: Outputs of ``start()`` between two turns of the event loop. Scrapy takes no turn if ``start()`` never waits; a turn
 #: after each output would change the order of requests.
@@ -42,6 +43,9 @@ class ParentMiddleware:
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Apply back-pressure to start requests, and let the crawl run between many of them."""
         current.set(START)
+        group = self._session.group
+        if group is not None and not await group.may_start():
+            return
         since_pause = 0
         async for output in start:
             yield output
@@ -56,6 +60,10 @@ class ParentMiddleware:
         """Stand in for :meth:`process_start` beside a middleware that has this method alone, on versions of Scrapy that
         call it (before 2.16): they refuse a chain in which another middleware has only ``process_start``."""
         current.set(START)
+        if self._session.group is not None:
+            rule = "has a middleware with process_start_requests() alone, which cannot wait for another worker"
+            self._session.fail(SettingError("SPIDER_MIDDLEWARES", rule, "Give it process_start()."), "bad_setting")
+            return
         yield from start
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:

@@ -46,6 +46,7 @@ class Step(Enum):
     ACKNOWLEDGE = "batches acknowledged"
     ASSIGNMENT = "slots claimed"
     LOOK = "journals and what was put by, read"
+    REPORT = "reports of a worker of a group"
     OTHER = "anything else"
     ANY = "any of all"
 
@@ -59,6 +60,7 @@ _STEPS: Mapping[Step, str] = {
     Step.ITEMS: r"POST /items/.+",
     Step.ACKNOWLEDGE: r"POST /hcf/\d+/[^/]+/s/\d+/q/deleted",
     Step.ASSIGNMENT: r"POST /hcf/\d+/[^/]+/s/assignment",
+    Step.REPORT: r"POST /jobq/\d+/report",
     Step.LOOK: r"GET (/hcf/\d+/[^/]+/s/(commits-[^/]+|assignment)/q|/collections/.+)",
 }
 

@@ -66,6 +66,10 @@ class StatKinds:
             return StatKind.LAST
         return StatKind.SUM
 
+    def reported(self, stats: Mapping[str, Any]) -> dict[str, Stat]:
+        """Return stats with their kinds."""
+        return {name: Stat(self.of(name), value) for name, value in stats.items()}
+
 
 _COMBINE: Final[Mapping[StatKind, Callable[[Any, Any], Any]]] = {
     StatKind.SUM: lambda former, value: former + value,

@@ -204,7 +204,7 @@ class Totals(Counts, frozen=True, omit_defaults=True):
 
 class ReportAnswer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The answer to a report. ``attempt``, ``worker`` and ``token``: after a join. ``leave``: the group shrinks by this
-    worker. ``run_start``: this worker alone runs ``start()``."""
+    worker. ``run_start``: this worker alone runs ``start()``. ``started``: its requests and items are stored."""
 
     attempt: int | None = None
     worker: int | None = None
@@ -213,6 +213,7 @@ class ReportAnswer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     closing: Closing | None = None
     leave: bool = False
     run_start: bool = False
+    started: bool = False
     totals: Totals = Totals()
 
 

@@ -6,9 +6,12 @@ assignment before can then take no slot without reading it again.
 
 With ``FRONTIER_WORKER = "auto"`` workers have leases. Each writes to its commit journal at least three times in a lease
 time. If a journal does not change for a whole lease time on another worker's clock, that worker considers its writer
-dead and takes its slots over. A worker that was not dead, but slept or had no connection, finds its journal taken over
-at its next commit, and stops; until it can write again it hands out no request
-(:meth:`~scrapy_ext.crawl.commit.journal.CommitLog.has_lapsed`).
+dead and takes its slots over (:mod:`~scrapy_ext.crawl.commit.liveness`). A worker that was not dead, but slept or had
+no connection, finds its journal taken over at its next commit, and stops; until it can write again it hands out no
+request.
+
+The workers of a group have leases, too. They are alive as long as the platform has their attempts, so the writes of a
+worker that is considered dead are refused before its journal is taken over.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection
-from typing import Final
+from typing import Final, Protocol
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.job_data import ASSIGNMENT, attempt_of_journal, job_of_journal
@@ -27,7 +30,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, NotFound, PlatformError
 from scrapy_ext.client.retry import Retry
-from scrapy_ext.crawl.commit.assignment import Assignment, Sightings, Step, is_about_to_give_up, next_step
+from scrapy_ext.crawl.commit.assignment import Assignment, Step, is_about_to_give_up, next_step
 from scrapy_ext.crawl.commit.events import Checkpoint, Progress
 from scrapy_ext.crawl.commit.execution import Finisher, take_over
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Journal, Place, to_data
@@ -41,8 +44,25 @@ _PAUSE: Final = 0.3
 _MOST_PAUSE: Final = 10.0
 #: Seconds in which a process that no longer claims a slot must give it up.
 _GIVE_UP_TIME: Final = 30.0
-#: Heartbeats in a lease time.
-_HEARTBEATS: Final = 3
+
+
+class Liveness(Protocol):
+    """Liveness of the workers of a frontier."""
+
+    def has_lapsed(self) -> bool:
+        """Return true if the others may consider this worker dead: it must hand out no request."""
+
+    async def pause(self) -> None:
+        """Wait until the next round."""
+
+    async def renew(self) -> None:
+        """Show the others that this worker is alive."""
+
+    def begin(self) -> None:
+        """Begin a round of observations, before the assignment is read."""
+
+    async def live(self, names: Collection[str]) -> list[str]:
+        """Return the journals among these whose writers are alive."""
 
 
 class Ownership:
@@ -197,7 +217,8 @@ class Ownership:
         except Fenced as fenced:
             if not fenced.is_written:
                 return False
-        self.stores_start_items = changed.start == self.name
+        if attempt_of_journal(self.name) is None:
+            self.stores_start_items = changed.start == self.name
         checkpoint.progress.drop(given_up)
         if checkpoint.slots != sorted(slots):
             checkpoint.slots = sorted(slots)
@@ -221,8 +242,21 @@ class Ownership:
         if self.is_first and not self.log.checkpoint.progress.done:
             await self.client.frontier.delete_slot(self.project, self.frontier, self.name)
 
+    async def start_items_of_others(self, key: JobKey) -> int:
+        """Return the number of items of ``start()`` that other workers of a group have stored, or will. They are over,
+        and write nothing more."""
+        slots = await self._retry.until_done(
+            lambda: self.client.frontier.slots(self.project, self.frontier), "read the slots of the frontier"
+        )
+        journals = [self.journal(slot) for slot in slots if job_of_journal(self.project, slot) == key]
+        heads = [await self._retry.until_done(journal.head, "read a journal") for journal in journals]
+        return max((head.read(Checkpoint).start_items for head in heads if head is not None), default=0)
+
     async def has_successor(self) -> bool:
-        """Return true if the process that took over the journal runs the same job, not only its slots."""
+        """Return true if the process that took over the journal runs the same job, not only its slots. The job of a
+        worker of a group runs in the others."""
+        if attempt_of_journal(self.name) is not None:
+            return True
         head = await self.journal(self.name).head()
         # A process that takes only the slots writes no worker name.
         return head is not None and bool(head.read(Checkpoint).worker)
@@ -252,17 +286,16 @@ class Leases:
         self,
         ownership: Ownership,
         slots: int,
-        lease_time: float,
+        liveness: Liveness,
         *,
         on_change: Callable[[set[int]], Awaitable[None]],
         on_lost: Callable[[Fenced], None],
     ) -> None:
         self._ownership = ownership
         self._slots = slots
-        self._lease_time = lease_time
+        self._liveness = liveness
         self._on_change = on_change
         self._on_lost = on_lost
-        self._sightings = Sightings(lease_time)
         #: Slots of the last change.
         self._active = set[int]()
         self._tasks: list[asyncio.Task[None]] = []
@@ -283,7 +316,8 @@ class Leases:
 
     def start(self) -> None:
         """Start the tasks, in the running loop: two, since giving slots up takes as long as a request does."""
-        self._tasks = [asyncio.ensure_future(self._each_heartbeat(step)) for step in (self.renew, self.balance)]
+        steps = (self._liveness.renew, self.balance)
+        self._tasks = [asyncio.ensure_future(self._each_heartbeat(step)) for step in steps]
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -299,20 +333,14 @@ class Leases:
                 return
             except PlatformError as error:
                 logger.warning("The lease cannot be renewed, trying again: %s", error)
-            await asyncio.sleep(self._lease_time / _HEARTBEATS)
-
-    async def renew(self) -> None:
-        """Write to the journal, unless a commit has just done so."""
-        if time.monotonic() - self._ownership.log.written > self._lease_time / _HEARTBEATS / 2:
-            await self._ownership.log.write()
+            await self._liveness.pause()
 
     async def balance(self) -> None:
         """Observe the other workers, and take or give up slots."""
-        self._sightings.begin(time.monotonic())
+        self._liveness.begin()
         number, assignment = await self._ownership.assignment()
         await self._change(assignment.of(self._ownership.name))
-        live = [name for name in assignment.owners if name != self._ownership.name and await self._lives(name)]
-        self._sightings.end(time.monotonic())
+        live = await self._liveness.live(assignment.owners.keys() - {self._ownership.name})
         step = next_step(assignment, self._ownership.name, live, self._slots)
         if step is None:
             return
@@ -322,14 +350,15 @@ class Leases:
         elif step.slots > mine:
             await self._take(number, assignment, step)
         else:
+            await self._complete(step.removed)
             await self._ownership.assign(number, assignment, mine, step.removed)
 
-    async def _lives(self, name: str) -> bool:
-        head = await self._ownership.journal(name).head()
-        if head is None:
-            return False
-        is_closed = head.read(Checkpoint).closed
-        return self._sightings.lives(name, head.number, is_closed=is_closed, now=time.monotonic())
+    async def _complete(self, names: Collection[str]) -> None:
+        """Complete the last commits of dead workers of a group that have no slots: one may have run ``start()``. Other
+        workers complete their own, when their jobs are resumed."""
+        for name in names:
+            if attempt_of_journal(name) is not None:
+                await self._ownership.progress_of(name, set(), may_wait=False)
 
     async def _take(self, number: int, assignment: Assignment, step: Step) -> None:
         for name in assignment.owners_of(step.slots, but=self._ownership.name):

@@ -29,7 +29,8 @@ from scrapy_ext.crawl.commit.leases import Ownership
 from scrapy_ext.crawl.frontier.keep_alive import KeepAlive
 from scrapy_ext.crawl.frontier.memory import Memory
 from scrapy_ext.crawl.frontier.slots import Slots
-from scrapy_ext.crawl.session.scrapy_engine import start_is_exhausted
+from scrapy_ext.crawl.session.group import Group
+from scrapy_ext.crawl.session.scrapy_engine import scraper_is_idle, start_is_exhausted
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,7 @@ class EndOfCrawl:
 
     ``log``: commit journal of this process.
     ``others``: work of other workers; None: there are none.
+    ``group``: the group of this worker; None: its job has no other one.
     ``keep_alive``: wait for requests that others push; None: the crawl does not wait.
     ``poll_interval``: seconds between two reads of slots to which others send.
     ``on_failure``: called with an error that ends the crawl.
@@ -62,6 +64,7 @@ class EndOfCrawl:
         log: CommitLog,
         *,
         others: OtherWorkers | None,
+        group: Group | None,
         keep_alive: KeepAlive | None,
         poll_interval: float,
         on_failure: Callable[[Exception], None],
@@ -72,6 +75,7 @@ class EndOfCrawl:
         self._committer = committer
         self._log = log
         self._others = others
+        self._group = group
         self._keep_alive = keep_alive
         self._poll_interval = poll_interval
         self._on_failure = on_failure
@@ -82,6 +86,11 @@ class EndOfCrawl:
     @property
     def is_drained(self) -> bool:
         return not self._has_work() and (self._is_over or (self._others is None and self._keep_alive is None))
+
+    @property
+    def may_have_work(self) -> bool:
+        """Return true unless the slots are known to be empty, and everything is committed."""
+        return not self._committer.commits.is_idle or self._slots.has_work
 
     def slots_changed(self) -> None:
         """Record that this worker owns other slots now."""
@@ -102,6 +111,8 @@ class EndOfCrawl:
             return
         self._committer.hurry()
         if self._committer.commits.is_idle and start_is_exhausted(self._crawler):
+            if self._group is not None and scraper_is_idle(self._crawler):
+                self._group.start_done()
             self._is_over = await self._may_end() and not self._has_work()
         if self.is_drained:
             # The engine calls has_pending_requests only after some event.
@@ -191,13 +202,21 @@ class OtherWorkers:
     """Work of the other workers of a crawl.
 
     ``leaves_rest``: whether requests may stay in the slots of other workers when all of these have ended. Whoever feeds
-    the crawl may push them at any time.
+    the crawl may push them at any time. ``on_turn``: called when this worker has become idle or busy.
     """
 
-    def __init__(self, ownership: Ownership, slots: int, *, leaves_rest: bool = False) -> None:
+    def __init__(
+        self,
+        ownership: Ownership,
+        slots: int,
+        *,
+        leaves_rest: bool = False,
+        on_turn: Callable[[], None] | None = None,
+    ) -> None:
         self._ownership = ownership
         self._slots = slots
         self._leaves_rest = leaves_rest
+        self._on_turn = on_turn
         self._logged = -_LOG_EVERY
         #: Number of other workers' newest records, and when each was first read.
         self._seen: dict[str, tuple[int, float]] = {}
@@ -209,6 +228,8 @@ class OtherWorkers:
             checkpoint.idle = idle
             checkpoint.turns += 1
             await self._ownership.log.write()
+            if self._on_turn is not None:
+                self._on_turn()
 
     async def are_done(self) -> bool:
         """Return true if neither this worker, which is idle, nor any other has work. If not, log the reason each

@@ -14,11 +14,12 @@ from scrapy.crawler import Crawler
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS
 from scrapy_ext.api.platform.job_data import payload_prefixes
+from scrapy_ext.api.platform.workers import Queue
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.retry import Backoff, Retry
-from scrapy_ext.crawl.commit.execution import Committer
+from scrapy_ext.crawl.commit.execution import Committer, Payloads
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.commit.leases import REPLACED, Ownership
+from scrapy_ext.crawl.commit.leases import REPLACED, Liveness, Ownership
 from scrapy_ext.crawl.commit.protocol import Commits
 from scrapy_ext.crawl.commit.tracking import Tracker
 from scrapy_ext.crawl.frontier.end_of_crawl import EndOfCrawl, OtherWorkers
@@ -49,8 +50,7 @@ class Options(msgspec.Struct, frozen=True):
     ``order``: order of requests of one priority.
     ``first_item``: index of the job's next item.
     ``keep_alive``: wait for requests that others push, None: the crawl ends without work.
-    ``lease_time``: seconds after which others take over the slots of a silent worker, as this one does with theirs;
-    None: each worker has fixed slots.
+    ``liveness``: that of workers with leases, which take over the slots of dead ones; None: each has fixed slots.
     """
 
     slots: int
@@ -59,7 +59,7 @@ class Options(msgspec.Struct, frozen=True):
     order: Order
     first_item: int
     keep_alive: KeepAlive | None = None
-    lease_time: float | None = None
+    liveness: Liveness | None = None
 
 
 class CrawlFrontier:
@@ -85,7 +85,7 @@ class CrawlFrontier:
         self._end = self._new_end(options)
         self._feeder = feeder = self._new_feeder(skipping)
         # Run, and enqueue what that yields.
-        self.running = Running(crawler, memory, feeder, results, log=ownership.log, lease_time=options.lease_time)
+        self.running = Running(crawler, memory, feeder, results, log=ownership.log, liveness=options.liveness)
         self._enqueuing = Enqueuing(crawler, memory, slots, filtering, options.slots)
 
     def _new_committer(self, skipping: Skipping, first_item: int) -> Committer:
@@ -104,8 +104,13 @@ class CrawlFrontier:
         )
 
     def _new_end(self, options: Options) -> EndOfCrawl:
-        leaves_rest = options.keep_alive is not None and options.lease_time is None
-        others = None if options.alone else OtherWorkers(self._ownership, options.slots, leaves_rest=leaves_rest)
+        leaves_rest = options.keep_alive is not None and options.liveness is None
+        on_turn = self._session.group.hurry if self._session.group is not None else None
+        others = (
+            None
+            if options.alone
+            else OtherWorkers(self._ownership, options.slots, leaves_rest=leaves_rest, on_turn=on_turn)
+        )
         return EndOfCrawl(
             self._crawler,
             self.memory,
@@ -114,6 +119,7 @@ class CrawlFrontier:
             self._ownership.log,
             others=others,
             keep_alive=options.keep_alive,
+            group=self._session.group,
             poll_interval=names.FRONTIER_POLL_INTERVAL.read(self._crawler.settings),
             on_failure=self.give_up,
         )
@@ -151,6 +157,9 @@ class CrawlFrontier:
     def start(self, slots: set[int]) -> None:
         """Start the tasks, in the running loop."""
         atexit.register(self._report_unstored)
+        if (group := self._session.group) is not None:
+            group.queue = self._queue
+            group.before_start = self._before_start
         self._slots.own(slots, are_empty=self.memory.sent.only_direct)
         self._feeder.start()
         self._end.start()
@@ -165,6 +174,15 @@ class CrawlFrontier:
                 "again and make them (PLATFORM_ITEMS_MODE = 'exact')",
                 items,
             )
+
+    def _queue(self) -> Queue:
+        """Return the requests of this worker, for its report."""
+        unfinished, waiting = self.memory.tracker.unfinished, len(self.memory)
+        return Queue(waiting, self._end.may_have_work, max(unfinished - waiting, 0))
+
+    async def _before_start(self) -> None:
+        """Continue ``start()`` of a dead worker of the group, which has stored some of its items."""
+        self.items.skip_start_items(await self._ownership.start_items_of_others(self._session.job.key))
 
     async def own(self, slots: set[int]) -> None:
         """Work on exactly these slots; return when no request of other slots runs and their results are committed."""
@@ -229,4 +247,5 @@ class CrawlFrontier:
 
     async def forget_payloads(self) -> None:
         """Delete the payloads of the processes of this job."""
-        await self._ownership.finisher.payloads.delete_all(payload_prefixes(self.name, self._session.job.key))
+        key = self._session.job.key
+        await Payloads(self._session.client.collections, key.project).delete_all(payload_prefixes(self.name, key))

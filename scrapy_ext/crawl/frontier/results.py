@@ -286,6 +286,12 @@ class PendingItems:
             else:
                 await self._committer.wait_for_progress()
 
+    def skip_start_items(self, count: int) -> None:
+        """Run ``start()`` in this worker of a group, whose other workers have stored this many of its items."""
+        checkpoint = self._ownership.log.checkpoint
+        checkpoint.start_items = self._stored = max(checkpoint.start_items, count)
+        self._ownership.stores_start_items = True
+
     def _add_of_start(self, record: bytes) -> None:
         ownership = self._ownership
         if not ownership.stores_start_items:

@@ -9,6 +9,7 @@ from twisted.python.failure import Failure
 
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.crawl.commit.journal import CommitLog
+from scrapy_ext.crawl.commit.leases import Liveness
 from scrapy_ext.crawl.commit.tracking import Entry, current
 from scrapy_ext.crawl.frontier.hosts import retry_after
 from scrapy_ext.crawl.frontier.identity import host_of
@@ -21,8 +22,8 @@ from scrapy_ext.crawl.session.scrapy_engine import on_fetched, watch
 class Running:
     """Hands out the requests of ``memory``, which ``feeder`` refills, and passes the finished ones to ``results``.
 
-    ``log``: commit journal of this process. ``lease_time``: seconds after its last record from which it may hand out
-    nothing; None: its slots are its own until another process takes them.
+    ``log``: commit journal of this process. ``liveness``: that of a worker with leases; None: its slots are its own
+    until another process takes them.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class Running:
         results: Results,
         *,
         log: CommitLog,
-        lease_time: float | None,
+        liveness: Liveness | None,
     ) -> None:
         self._crawler = crawler
         #: Bound once, since the look-up takes as long as the count.
@@ -42,7 +43,7 @@ class Running:
         self._feeder = feeder
         self._results = results
         self._log = log
-        self._lease_time = lease_time
+        self._liveness = liveness
 
     def connect(self, limiter: Limiter | None, *, notes_items: bool) -> None:
         """Follow the requests through Scrapy's engine. ``limiter``: that of routed requests. ``notes_items``: whether
@@ -74,7 +75,7 @@ class Running:
 
     @property
     def _may_work(self) -> bool:
-        return self._lease_time is None or not self._log.has_lapsed(self._lease_time)
+        return self._liveness is None or not (self._log.is_fenced or self._liveness.has_lapsed())
 
     def _fetched(self, request: Request, _result: object) -> None:
         self._memory.downloaded(request)

@@ -10,11 +10,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from scrapy.crawler import Crawler
 
-from scrapy_ext.api.platform.jobs import FINISHED, JobState
+from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED, JobState
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, Gone, PlatformError
 from scrapy_ext.crawl.commit.leases import REPLACED
@@ -23,9 +22,6 @@ from scrapy_ext.crawl.session.stats import JobStats
 from scrapy_ext.crawl.session.writers import Writers
 
 logger = logging.getLogger(__name__)
-
-#: Close reason of a crawl whose job was deleted.
-JOB_DELETED: Final = "job_deleted"
 
 
 class Ending:
@@ -42,6 +38,8 @@ class Ending:
         self.has_failed = False
         #: Whether this process must write nothing more to its job: another one runs it now, or it was deleted.
         self.is_replaced = False
+        #: In a group: ends this worker, with its close reason, and returns whether the crawl is finished with it.
+        self.leave_group: Callable[[str], Awaitable[bool]] | None = None
         self._reason = FINISHED
         self._closing: asyncio.Future[None] | None = None
         self._is_finishing = False
@@ -113,12 +111,16 @@ class Ending:
         # The stats are complete now, and nothing is logged to the platform any more.
         log_closed = asyncio.ensure_future(writers.close_log(self._may_write))
         try:
-            if stats is not None:
+            if stats is not None and self.leave_group is None:
                 await stats.finish(client, job, self._reason)
         finally:
             await log_closed
         if not self._may_write():
             return False
+        if self.leave_group is not None:
+            is_finished = await self.leave_group(self._reason)
+            logger.info("This worker of job %s has ended (%s)", job.key, self._reason)
+            return is_finished
         state = JobState.FINISHED.value
         await client.jobq.update(job.key.project, job.key, state=state, close_reason=self._reason)
         return True

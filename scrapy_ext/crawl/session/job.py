@@ -38,8 +38,10 @@ class CrawlJob(msgspec.Struct, frozen=True):
         return self.resumed and self.attempt is None
 
 
-async def open_job(client: PlatformClient, project: int, spider_name: str, resume: str | None) -> CrawlJob:
-    """Create a running job, or resume the job ``resume``.
+async def open_job(
+    client: PlatformClient, project: int, spider_name: str, resume: str | None, *, is_shared: bool = False
+) -> CrawlJob:
+    """Create a running job, or resume the job ``resume``. ``is_shared``: it may run in other workers of its group.
 
     Raises :class:`SettingError` for a job that cannot be resumed or a spider that cannot have one, and errors of the
     client.
@@ -66,6 +68,8 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
     if "attempt" in metadata and metadata.get("state") == JobState.RUNNING.value:
         # A node has started it, and makes sure that no other process runs it.
         return CrawlJob(key, resumed=True, begun=metadata["attempt"] == 1, former=metadata)
+    if metadata.get("state") == JobState.RUNNING.value and is_shared:
+        return CrawlJob(key, resumed=True, former=metadata)
     if metadata.get("state") == JobState.RUNNING.value:
         logger.info("Job %s is listed as running, as after a crash. If its process is alive, this one replaces it", key)
     else:

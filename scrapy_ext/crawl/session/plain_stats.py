@@ -12,24 +12,20 @@ ending, so each stat is converted on its own, and all of them together are bound
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext.api.platform.stat_kinds import LEFT_OUT, MAX_BYTES, leave_out, sizes_of
 from scrapy_ext.api.violations import encodable
 
-#: Bytes of JSON of all stats. A platform accepts 1 MiB of metadata, which have other fields too.
-MAX_BYTES: Final = 512 * 1024
 #: Levels of nested values, and nested values of all stats together.
 _MAX_DEPTH: Final = 32
 _MAX_NESTED: Final = 100_000
 #: Characters that are left of a shortened value, and of a name.
 KEPT: Final = 500
-#: Number of stats that were left out.
-LEFT_OUT: Final = "platform/stats/left_out"
 #: Integers that a reader of JSON can hold in 64 bits.
 _INTEGERS: Final = range(-(2**63), 2**64)
 
@@ -60,9 +56,9 @@ def plain_stats(stats: Mapping[Any, Any], most: int = MAX_BYTES) -> PlainStats:
             # An object of a spider raises anything when it is shown.
             plain[shown] = _not_shown(value, error)
             shortened.add(shown)
-    sizes = {name: len(_encode({name: value})) for name, value in plain.items()}
+    sizes = sizes_of(plain)
     shortened.update(_shorten(plain, sizes, most))
-    left_out = _leave_out(plain, sizes, most)
+    left_out = leave_out(plain, sizes, most)
     if left_out:
         plain[LEFT_OUT] = left_out
     return PlainStats(plain, sorted(shortened & plain.keys()), left_out)
@@ -141,20 +137,3 @@ def _shorten(plain: dict[str, Any], sizes: dict[str, int], most: int) -> list[st
         sizes[name] = size
         shortened.append(name)
     return shortened
-
-
-def _leave_out(plain: dict[str, Any], sizes: dict[str, int], most: int) -> int:
-    """Remove stats from the end of the largest group until the others fit; return how many."""
-    left_out = 0
-    while (excess := sum(sizes.values()) - most) > 0:
-        groups: defaultdict[str, list[str]] = defaultdict(list)
-        for name in sizes:
-            groups[name.partition("/")[0]].append(name)
-        largest = max(groups.values(), key=lambda names: sum(map(sizes.__getitem__, names)))
-        for name in sorted(largest, reverse=True):
-            excess -= sizes.pop(name)
-            del plain[name]
-            left_out += 1
-            if excess <= 0:
-                break
-    return left_out

@@ -18,6 +18,7 @@ Scrapy that would make it needless. The names:
 - ``engine.downloader.fetch`` is called with each request, before the downloader middlewares; no signal reports that a
   middleware replaced a request.
 - ``engine.download_async`` is public; no signal reports that a request came this way.
+- ``engine.close_spider_async`` is public; the signal of its reason comes when the requests in progress have ended.
 - ``engine.scraper.slot.closing`` is fired when the scraper is idle, which is checked after responses, but not after
   items of ``start()``.
 - ``jar._cookies`` of a cookie jar maps domains to paths to names to cookies. Without it every cookie of a crawl would
@@ -131,6 +132,19 @@ def on_closing(crawler: Crawler, callback: Callable[[], None]) -> None:
         await close()
 
     slot.close = closing
+
+
+def on_close(crawler: Crawler, callback: Callable[[str], None]) -> None:
+    """Call ``callback`` with the close reason when the spider is to close, before its requests in progress have ended.
+    ``engine.close_spider_async`` is public; the signal of the end comes after them."""
+    engine: Any = crawler.engine
+    close = engine.close_spider_async
+
+    async def close_spider_async(*, reason: str = "cancelled") -> None:
+        callback(reason)
+        await close(reason=reason)
+
+    engine.close_spider_async = close_spider_async
 
 
 class _WatchedFetch:
@@ -310,6 +324,12 @@ def is_between_stages(crawler: Crawler, request: Request) -> bool:
 def start_is_exhausted(crawler: Crawler) -> bool:
     """Return true if ``start()`` has nothing more to yield."""
     return getattr(crawler.engine, "_start", None) is None
+
+
+def scraper_is_idle(crawler: Crawler) -> bool:
+    """Return true if no callback runs, and no item is in the pipelines."""
+    slot = crawler.engine.scraper.slot
+    return slot is None or slot.is_idle()
 
 
 def cookies_for_host(jar: CookieJar, host: str) -> Iterator[Cookie]:

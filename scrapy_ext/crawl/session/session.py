@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
+import msgspec
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import is_asyncio_available
@@ -28,23 +29,32 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.jobs import JOB_DELETED
+from scrapy_ext.api.platform.workers import Closing
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.client.retry import Retry
 from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.leases import REPLACED
 from scrapy_ext.crawl.commit.target import Target
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
-from scrapy_ext.crawl.session.ending import JOB_DELETED, Ending
+from scrapy_ext.crawl.session.ending import Ending
+from scrapy_ext.crawl.session.group import Group, group_of
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, open_job, open_job_of
 from scrapy_ext.crawl.session.machine import Machine
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
 from scrapy_ext.crawl.session.plain_stats import plain_reason
-from scrapy_ext.crawl.session.scrapy_engine import UnsupportedScrapyError, check_names, close_after_start_items
+from scrapy_ext.crawl.session.scrapy_engine import (
+    UnsupportedScrapyError,
+    check_names,
+    close_after_start_items,
+    on_close,
+)
 from scrapy_ext.crawl.session.services import Services, new_platform_client, services
-from scrapy_ext.crawl.session.stats import JobStats, exporting_crawl
+from scrapy_ext.crawl.session.stats import JobStats, counts_of, exporting_crawl
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.crawl.session.writers import ITEMS, ItemSink, Writers
 from scrapy_ext.settings import SettingError
@@ -99,6 +109,7 @@ class _Opened:
     services: Services
     client: PlatformClient | None = None
     job: CrawlJob | None = None
+    group: Group | None = None
 
 
 class Session:
@@ -111,6 +122,7 @@ class Session:
         self._resources = AsyncExitStack()
         self._opening: asyncio.Future[None] | None = None
         self._opened: _Opened | None = None
+        self._closing: asyncio.Future[None] | None = None
         self.ending = Ending(crawler)
         self.writers = Writers(crawler, on_lost=partial(self.ending.fail, reason="platform_unavailable"))
         #: Writer of the job's stats; None: no component needs the platform.
@@ -200,6 +212,11 @@ class Session:
         return self.job.attempt if self.job_key is not None else None
 
     @property
+    def group(self) -> Group | None:
+        """Membership in the group of the job's workers; None: this process is the only worker."""
+        return self._opened.group if self._opened is not None else None
+
+    @property
     def failure(self) -> Exception | None:
         """Error that kept the session from opening."""
         return self.ending.failure
@@ -269,6 +286,9 @@ class Session:
         self._machine.lock(job.key)
         opened.job = job
         logger.info("Job %s %s", job.key, "started" if job.begun else "resumed")
+        given = group_of(self._crawler.settings)
+        if given is not None:
+            job = await self._join(opened, client, job, given)
         if self.job_stats is not None:
             await self.job_stats.open(client, job)
         self._crawler.stats.set_value("platform/job", str(job.key))
@@ -280,12 +300,47 @@ class Session:
         self.ending.after_finish.append(self._machine.finished)
         self._machine.begin(job.key, job.worker, opened.services, on_lost=lost)
 
+    async def _join(self, opened: _Opened, client: PlatformClient, job: CrawlJob, given: str) -> CrawlJob:
+        """Join the group of the job. From then on calls have the token of the attempt, until it has ended."""
+        settings, outage = self._crawler.settings, self.writers.outage
+        retry = Retry(names.PLATFORM_RETRY_TIME.read(settings), outage=outage)
+        opened.group = group = await Group.join(client, job.key, given, retry, outage)
+        opened.job = job = group.job(job)
+        found = msgspec.structs.replace(opened.services, platform_key=group.token)
+        opened.client = await self._resources.enter_async_context(new_platform_client(settings, found))
+        logger.info("This is worker %d of job %s (attempt %d)", group.worker, job.key, group.attempt)
+
+        async def leave(reason: str) -> bool:
+            is_last = await group.leave(reason, retry)
+            opened.client = client
+            return is_last
+
+        self.ending.leave_group = leave
+        group.on_lost = partial(self.fail, reason=REPLACED)
+        group.counts = partial(counts_of, self._crawler.stats)
+        if self.job_stats is not None:
+            group.stats = self.job_stats.reported
+        on_close(self._crawler, group.close)
+        group.start(opened.client)
+        self._resources.push_async_callback(group.stop)
+        return job
+
+    def _close_with_group(self, closing: Closing) -> None:
+        """Close the spider, since a worker or a user closes the crawl."""
+        if closing.reason == JOB_DELETED:
+            self.fail(Gone(f"Job {self.job.key} was deleted"), JOB_DELETED)
+            return
+        logger.info("The crawl closes for all workers (%s)", closing.reason)
+        self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=closing.reason))
+
     async def _open_job(self, client: PlatformClient, project: int) -> CrawlJob:
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
         given: str | None = names.PLATFORM_JOB.read(self._crawler.settings)
         if given is None and self._needs.job_file is not None:
             return await open_job_of(client, project, spider_name, self._needs.job_file)
-        return await open_job(client, project, spider_name, given)
+        return await open_job(
+            client, project, spider_name, given, is_shared=group_of(self._crawler.settings) is not None
+        )
 
     async def _spider_opened(self) -> None:
         self.unknown_names.check_settings()
@@ -299,6 +354,8 @@ class Session:
         if not await self.open():
             reason = next(reason for kind, reason in _REASONS if isinstance(self.failure, kind))
             close_at_start(self._crawler, reason)
+        if self.group is not None:
+            self.group.on_closing = self._close_with_group
 
     async def _spider_closed(self, reason: str) -> None:
         self.ending.closed(self.secrets.masked(plain_reason(reason)))

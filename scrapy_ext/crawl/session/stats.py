@@ -21,11 +21,23 @@ from scrapy.statscollectors import StatsCollector
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets, masked_values
 from scrapy_ext.api.platform.jobs import CRAWL_STATS, RUNS
+from scrapy_ext.api.platform.stat_kinds import (
+    ELAPSED,
+    ITEMS,
+    MAX_BYTES,
+    RESPONSES,
+    Stat,
+    StatKinds,
+    combined,
+    is_number,
+    with_durations,
+)
+from scrapy_ext.api.platform.workers import Counts
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, TooLarge
 from scrapy_ext.compatibility.scrapy import replace_stats_method
 from scrapy_ext.crawl.session.job import CrawlJob
-from scrapy_ext.crawl.session.plain_stats import MAX_BYTES, PlainStats, plain_reason, plain_stats
+from scrapy_ext.crawl.session.plain_stats import PlainStats, plain_reason, plain_stats
 from scrapy_ext.telemetry.exporting import exporting
 from scrapy_ext.telemetry.families import Family, Labels
 
@@ -38,12 +50,6 @@ _MOST_READ: Final = 20_000
 _MOST_RUNS: Final = 100
 #: Share of the stats that are tried when the other metadata leave no room for all.
 _LESS: Final = 16
-#: Stats that are set, and count since the run began.
-_SET_COUNTS: Final = ("extract_api/",)
-#: Exceptions of these.
-_NO_COUNTS: Final = ("extract_api/latency/",)
-ITEMS: Final = "item_scraped_count"
-RESPONSES: Final = "downloader/response_count"
 _STORED_ITEMS: Final = "platform/items/count"
 _REFUSED_ITEMS: Final = "platform/items/refused"
 STORED_REQUESTS: Final = "platform/requests/count"
@@ -73,7 +79,8 @@ class JobStats:
     async def open(self, client: PlatformClient, job: CrawlJob) -> None:
         """Read what former runs of the job have counted; raises :class:`PlatformError`."""
         self._began = _now()
-        if job.begun:
+        if job.begun or job.attempt is not None:
+            # The platform adds the stats of the workers of a group, also those of former runs.
             return
         stats, rows = job.former.get(CRAWL_STATS), job.former.get(RUNS)
         former = stats if isinstance(stats, dict) else {}
@@ -124,6 +131,10 @@ class JobStats:
         except Exception as error:
             logger.error("The stats of job %s could not be stored: %s", job.key, error)
 
+    def reported(self) -> dict[str, Stat]:
+        """Return the stats of this worker, with their kinds."""
+        return self._kinds.reported(self._plain(MAX_BYTES).stats)
+
     def _fields(self, reason: object, most: int) -> dict[str, Any]:
         plain = self._plain(most)
         ended = _now()
@@ -171,6 +182,12 @@ class JobStats:
         return plain
 
 
+def counts_of(stats: StatsCollector) -> Counts:
+    """Return the numbers that limits of a group of workers compare."""
+    found = (stats.get_value(name, 0) for name in (ITEMS, "response_received_count", "spider_exceptions/count"))
+    return Counts(*(max(_whole(value), 0) for value in found))
+
+
 def _now() -> int:
     return int(time.time() * 1000)
 
@@ -182,31 +199,16 @@ def _whole(value: object) -> int:
 # ── totals of all runs ──
 
 
-class Kinds:
-    """Ways in which a crawl's stats came about, which decide how those of two runs become one: a stat that is counted
-    is added, one that is set keeps its last value."""
+class Kinds(StatKinds):
+    """Kinds of the stats of a crawl, noted from calls of its collector."""
 
     def __init__(self, stats: StatsCollector) -> None:
-        self._set: set[Any] = set()
-        self._max: set[Any] = set()
-        self._min: set[Any] = set()
+        super().__init__()
         # Replaced in this object: a project may have a class of its own, also one without all methods, and calls from
         # other methods count as well.
-        for name, noted in (("set_value", self._set), ("max_value", self._max), ("min_value", self._min)):
+        for name, noted in (("set_value", self.set), ("max_value", self.max), ("min_value", self.min)):
             if (method := getattr(stats, name, None)) is not None:
                 replace_stats_method(stats, name, _noting(method, noted))
-
-    def merged(self, name: str, former: object, value: object) -> Any:
-        """Return the stat of both runs."""
-        if name == "start_time" or name in self._min:
-            choose: Callable[[Any, Any], Any] = min
-        elif name in self._max:
-            choose = max
-        elif name in self._set and (not name.startswith(_SET_COUNTS) or name.startswith(_NO_COUNTS)):
-            return value
-        else:
-            choose = _sum
-        return choose(former, value) if _is_number(former) and _is_number(value) else value
 
 
 def _noting(method: Callable[..., Any], noted: set[Any]) -> Callable[..., Any]:
@@ -215,14 +217,6 @@ def _noting(method: Callable[..., Any], noted: set[Any]) -> Callable[..., Any]:
         return method(key, *values, **more)
 
     return noting
-
-
-def _sum(former: Any, value: Any) -> Any:
-    return former + value
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def with_responses(former: Mapping[str, Any], records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -239,7 +233,7 @@ def with_responses(former: Mapping[str, Any], records: Iterable[Mapping[str, Any
             f"downloader/request_method_count/{method}",
         ):
             before = counted.get(name, 0)
-            counted[name] = before + 1 if _is_number(before) else before
+            counted[name] = before + 1 if is_number(before) else before
     return counted
 
 
@@ -252,19 +246,14 @@ def totals(
     """
     both = {**former, **stats}
     for name in former.keys() & stats.keys():
-        both[name] = kinds.merged(name, former[name], stats[name])
+        both[name] = combined(kinds.of(name), former[name], stats[name])
     counts = [both.get(name, 0) for name in (ITEMS, _STORED_ITEMS, _REFUSED_ITEMS)]
-    if stored_items is not None and all(map(_is_number, counts)) and (stored_items or counts[1]):
+    if stored_items is not None and all(map(is_number, counts)) and (stored_items or counts[1]):
         scraped, counted, refused = counts
         # A pipeline behind the storage may have dropped some. The storage counts a moment later than Scrapy.
         both[ITEMS] = max(stored_items + refused - max(counted - scraped, 0), 0)
         both[_STORED_ITEMS] = stored_items
-    if "elapsed_time_seconds" in stats:
-        both["elapsed_time_seconds"] = seconds
-        for name, count in (("items_per_minute", ITEMS), ("responses_per_minute", "response_received_count")):
-            if _is_number(both.get(name)) and _is_number(both.get(count)) and seconds > 0:
-                both[name] = both[count] / (seconds / 60)
-    return both
+    return with_durations(both, seconds) if ELAPSED in stats else both
 
 
 # ── export ──

@@ -10,6 +10,7 @@ from scrapy_ext.api.platform import jobs as job_api
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.api.platform.users import Action
+from scrapy_ext.api.platform.workers import reason_text
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.tokens import JobTokens
 from scrapy_ext.server.http import bodies, schemas
@@ -303,8 +304,8 @@ async def _by_process(call: Call, attempt: Attempt, changes: list[Change]) -> li
         fields = dict(change.fields)
         reason = fields.pop("close_reason", None)
         if change.state is JobState.FINISHED:
-            text = reason.replace("\0", "")[: job_api.MAX_NAME] if isinstance(reason, str) else ""
-            await call.store.attempts.said(attempt, text or "finished")
+            text = reason_text(reason if isinstance(reason, str) else None)
+            await call.store.attempts.said(attempt, text or job_api.FINISHED)
         await call.store.jobs.merge(change.key, fields, attempt)
     return [{"prevstate": JobState.RUNNING.value, "key": str(change.key)} for change in changes]
 

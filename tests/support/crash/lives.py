@@ -271,6 +271,18 @@ class Crawls:
         self._workers.append(worker)
         return worker
 
+    def group(self, count: int, *, start_items: int = 0) -> list[Worker]:
+        """So many workers of one job, which is running and has no worker yet."""
+
+        async def push(client: PlatformClient) -> str:
+            return (await client.jobq.push(1, "maze", state="running", spider_type="manual")).key
+
+        given = ("-s", f"PLATFORM_JOB={self.ask(push)}", "-s", f"CRAWL_GROUP={count}")
+        arguments = (*self.maze.arguments, *given, "-a", f"start_items={start_items}")
+        workers = [Worker(self, *arguments) for _ in range(count)]
+        self._workers += workers
+        return workers
+
     def proxy(self, latency: float, kill_at: KillPoint | None) -> FaultProxy:
         return self._open.enter_context(FaultProxy(self._platform.url, latency=latency, kill_at=kill_at))
 
@@ -290,7 +302,7 @@ class Crawls:
 
     @property
     def jobs(self) -> list[str]:
-        return [worker.job for worker in self._workers if worker.job is not None]
+        return [*dict.fromkeys(worker.job for worker in self._workers if worker.job is not None)]
 
     def stored(self) -> Counter[str]:
         """The items of all jobs together."""

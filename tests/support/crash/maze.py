@@ -101,7 +101,7 @@ def _unavailable(number: int, kind: str, **unusual: Any) -> Link:
 def _page(number: int, pages: int, seen: int | None) -> list[Step]:
     make = number % 12
     item = ["item", f"page {number} first", 0]
-    follow = [["follow", link_to(child, number)] for child in _children(number, pages)]
+    follow = [["follow", link_to(child, number)] for child in children_of(number, pages)]
     last = ["item", f"page {number} last", 0]
     if number == 13:
         return [*(["item", f"page {number} of many {k}", LONG] for k in range(MANY)), *follow, last]
@@ -125,7 +125,7 @@ def _page(number: int, pages: int, seen: int | None) -> list[Step]:
     return [item, *follow, last]
 
 
-def _children(number: int, pages: int) -> Iterator[int]:
+def children_of(number: int, pages: int) -> Iterator[int]:
     """A tree, so that every page can be reached, and a link to somewhere else, so that there are duplicates."""
     for child in (2 * number + 1, 2 * number + 2, (5 * number + 1) % pages):
         # The first page was asked for with dont_filter, so a link to it would be followed by some schedulers.

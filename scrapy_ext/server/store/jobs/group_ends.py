@@ -57,7 +57,7 @@ async def worker_ended(tx: Transaction, key: JobKey, worker: EndedWorker, stamp:
 
 
 def _without(group: Group, worker: EndedWorker) -> Group:
-    group = group._replace(ended=group.ended.plus(worker.removed))
+    group = group._replace(ended=group.ended.plus(worker.removed, None if worker.lost else worker.outcome))
     attempt = worker.removed.row.attempt
     if worker.lost:
         return group.lost(attempt)
@@ -81,7 +81,7 @@ def _reason(group: Group, last: EndedWorker) -> str | None:
     """Return the close reason of a job; None: it waits again, which a job without a node cannot."""
     if group.closing is not None:
         return group.closing.reason
-    if last.outcome == FINISHED:
+    if group.ended.found_end:
         return FINISHED
     return None if last.removed.row.node else SHUTDOWN
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, RUNS
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, FINISHED, RUNS
 from scrapy_ext.api.platform.stat_kinds import (
     ELAPSED,
     LEFT_OUT,
@@ -35,21 +35,23 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
     """Workers of a group that have ended, as stored in ``worker_groups.stats``.
 
     ``began``: time (ms) when this run began. ``counts``, ``item_time``: numbers of its workers, and the time (ms) of
-    their last item. ``lowest``: the lowest number of these workers. ``stats``: of all runs.
+    their last item. ``lowest``: the lowest number of these workers. ``found_end``: a worker has found the end of the
+    crawl, and none has been lost or has left since, whose work a successor would complete. ``stats``: of all runs.
     """
 
     began: int | None = None
     counts: Counts = Counts()
     item_time: int | None = None
     lowest: int | None = None
+    found_end: bool = False
     stats: msgspec.Raw = msgspec.Raw(b"{}")
 
     def next_run(self) -> Ended:
         """Return what stays when all workers have ended."""
         return Ended(stats=self.stats)
 
-    def plus(self, removed: RemovedRow) -> Ended:
-        """Return them with another worker."""
+    def plus(self, removed: RemovedRow, outcome: str | None = None) -> Ended:
+        """Return them with another worker. ``outcome``: close reason of its crawl; None: it was lost."""
         row, stats = removed
         times = [time for time in (self.item_time, row.state.item_time) if time is not None]
         return Ended(
@@ -57,6 +59,7 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
             self.counts.plus(row.state.counts),
             max(times, default=None),
             row.worker if self.lowest is None else min(self.lowest, row.worker),
+            self.found_end and outcome == FINISHED,
             msgspec.Raw(_encode(_bounded(self._merged(row.worker, _decode(self.stats), stats)))),
         )
 

@@ -7,7 +7,7 @@ Rules:
 - Locks are taken in this order: attempts by number, group, job, shares by name, activity. A report locks its own
   attempt, and those that it names as silent.
 - ``closing`` is written once in a run. A job ends when its last worker has: with ``closing``, or else as finished if
-  that worker has found the end of the crawl. Without either, a job of nodes waits again.
+  a worker has found the end of the crawl and none was lost since. Without either, a job of nodes waits again.
 - The attempts of a job are numbered from ``worker_groups.last_attempt``, and no number is used again.
 """
 
@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.jobs import FINISHED, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.workers import (
     MOST_WORKERS,
@@ -95,6 +95,7 @@ def _answer(this: _Reporting, group: Group, rows: Sequence[AttemptRow]) -> Repor
         workers=tuple(row.live for row in rows),
         closing=group.closing,
         run_start=group.start_attempt == own.attempt and not group.started,
+        started=group.started,
         totals=group.ended.totals(rows, this.stamp.now),
     )
 
@@ -120,6 +121,8 @@ async def _applied(this: _Reporting, group: Group) -> Group:
         raise _refused("start", f"is sent by attempt {own.attempt}, and another runs start()", "Leave it out.")
     if report.start == "done":
         group = group._replace(started=True)
+    if report.last and report.outcome == FINISHED:
+        group = group._replace(ended=msgspec.structs.replace(group.ended, found_end=True))
     for silent in report.silent:
         group = await _without_silent(this, group, silent)
     if reason := reason_text(report.closing):

@@ -16,6 +16,7 @@ from scrapy_ext.client.platform.errors import Forbidden, Unreachable
 from scrapy_ext.crawl.commit.events import Progress
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.leases import Leases
+from scrapy_ext.crawl.commit.liveness import JournalLiveness
 from tests.support.crawl_processes import stored
 from tests.support.eventually import eventually_async
 from tests.support.watched_client import WatchedClient, nothing
@@ -39,7 +40,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in ("commit.leases", "commit.journal"):
+    for module in ("commit.liveness", "commit.journal"):
         monkeypatch.setattr(f"scrapy_ext.crawl.{module}.time", clock)
     return clock
 
@@ -52,7 +53,8 @@ class Worker:
         self.name = process.ownership.name
         self.slots: set[int] = set()
         self.lost: Fenced | None = None
-        self.leases = Leases(process.ownership, SLOTS, lease_time, on_change=self.change, on_lost=self.lose)
+        self.liveness = JournalLiveness(process.ownership, lease_time)
+        self.leases = Leases(process.ownership, SLOTS, self.liveness, on_change=self.change, on_lost=self.lose)
 
     async def change(self, slots):
         self.slots = set(slots)
@@ -68,7 +70,7 @@ class Worker:
 
     async def beat(self):
         """One round of the worker's tasks."""
-        for step in (self.leases.renew, self.leases.balance):
+        for step in (self.liveness.renew, self.leases.balance):
             try:
                 if self.lost is None:
                     await step()

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scrapy_ext.crawl.session.plain_stats import KEPT, LEFT_OUT, MAX_BYTES, plain_reason, plain_stats
+from scrapy_ext.api.platform.stat_kinds import LEFT_OUT, MAX_BYTES
+from scrapy_ext.crawl.session.plain_stats import KEPT, plain_reason, plain_stats
 
 
 class Unshown:

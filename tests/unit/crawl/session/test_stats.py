@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
+from scrapy_ext.api.platform.stat_kinds import StatKind
 from scrapy_ext.crawl.session.stats import Kinds, families, totals, with_responses
 from tests.support.crawlers import get_crawler
 
@@ -37,7 +38,7 @@ def test_a_collector_of_the_project_may_lack_methods() -> None:
     stats: Any = Collector()
     kinds = Kinds(stats)
     stats.set_value("page", 7)
-    assert (kinds.merged("page", 9, 7), kinds.merged("counted", 9, 7)) == (7, 16)
+    assert (kinds.of("page"), kinds.of("counted")) == (StatKind.LAST, StatKind.SUM)
 
 
 def test_counters_are_added_and_other_stats_keep_what_holds_for_all_runs() -> None:

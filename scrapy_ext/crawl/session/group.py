@@ -1,0 +1,312 @@
+"""Membership of this process in a group of workers, which run one job together.
+
+A worker sends a report every two seconds, and at once when something has changed for the others. The answer lists the
+live workers, and has the decisions that are made once for all of them: who runs ``start()``, and whether the crawl
+closes. The rules that hold here:
+
+- Nothing is correct because of a clock. A worker whose report number others see unchanged for :data:`_SILENT` seconds
+  is removed by the platform, which then refuses everything that it sends. Only after that do others take over its
+  journal.
+- A worker that cannot be sure that it is listed hands out no request (:meth:`Group.has_lapsed`): :data:`_LAPSED`
+  seconds after it sent the last report that was stored.
+- Each report has the whole state of its worker, so a lost answer needs no repetition: the next report has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final
+
+import msgspec
+from scrapy.settings import BaseSettings
+
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.job_data import attempt_of_journal
+from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED
+from scrapy_ext.api.platform.stat_kinds import Stat
+from scrapy_ext.api.platform.workers import INTERVAL, Closing, Counts, Queue, Report, ReportAnswer, Silent
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, PlatformError, Unreachable
+from scrapy_ext.client.retry import Outage, Retry
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+from scrapy_ext.crawl.commit.assignment import Sightings
+from scrapy_ext.crawl.commit.leases import REPLACED
+from scrapy_ext.crawl.session.job import CrawlJob
+
+logger = logging.getLogger(__name__)
+
+#: Setting by which whoever starts the workers of a job makes each of them join: the number of workers, or its bounds as
+#: ``4..32``. ``resume`` before it: no worker of an earlier start is alive. Not for users.
+SETTING: Final = "CRAWL_GROUP"
+_RESUME: Final = "resume "
+#: Seconds without a new report after which a worker is considered dead, and after which a worker considers itself so.
+_SILENT: Final = 6.0
+_LAPSED: Final = 4.0
+#: Seconds between two reports, at least.
+_LEAST: Final = 0.2
+#: Every which report has the stats.
+_STATS_EVERY: Final = 5
+#: Close reasons that are no reason for the others to close.
+_OWN_REASONS: Final = frozenset({FINISHED, REPLACED, JOB_DELETED})
+
+
+def _ignore(_error: Exception) -> None:
+    pass
+
+
+def group_of(settings: BaseSettings) -> str | None:
+    """Return the group that the crawl is to join, None if it is the only worker of its job."""
+    return settings.get(SETTING) or None
+
+
+class Group:
+    """This worker in its group. ``answer`` is that of its join, which was sent at ``joined`` (``clock``).
+
+    Set before :meth:`start`: ``queue`` and ``stats`` (and :attr:`counts`), which a report has; ``on_lost``, called with
+    the error when this worker must write nothing more. Set when the spider is open: ``on_closing``, called once when
+    the crawl closes. ``before_start`` is awaited before this worker runs ``start()``.
+    """
+
+    def __init__(
+        self,
+        client: PlatformClient,
+        key: JobKey,
+        answer: ReportAnswer,
+        joined: float,
+        *,
+        outage: Outage | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if answer.attempt is None or answer.worker is None or answer.token is None:
+            raise ValueError("the answer to a join has an attempt, a worker and a token")
+        self.attempt = answer.attempt
+        self.worker = answer.worker
+        self.token = answer.token
+        self.queue: Callable[[], Queue] = lambda: Queue(more=True)
+        self.counts: Callable[[], Counts] = Counts
+        self.stats: Callable[[], dict[str, Stat]] = dict
+        self.on_lost: Callable[[Exception], None] = _ignore
+        self.on_closing: Callable[[Closing], None] | None = None
+        self.before_start: Callable[[], Awaitable[None]] | None = None
+        self._client = client
+        self._key = key
+        self._outage = outage or Outage(logger)
+        self._clock = clock
+        self._sightings = Sightings(_SILENT)
+        #: Number of the last report, and of the last one that was answered.
+        self._number = self._answered = 1
+        self._answer = answer
+        self._stored = self._sent = joined
+        self._silent: tuple[Silent, ...] = ()
+        self._start: str | None = None
+        self._closing: str | None = None
+        self._has_closed = False
+        #: Set when a report is due at once, and after each report.
+        self._due = asyncio.Event()
+        self._round = asyncio.Event()
+        self._failure: Exception | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def join(cls, client: PlatformClient, key: JobKey, given: str, retry: Retry, outage: Outage) -> Group:
+        """Join the group of a job, as the setting says. Raises :class:`PlatformError`."""
+        report = Report(
+            job=str(key),
+            nonce=secrets.token_hex(16),
+            number=1,
+            workers=given.removeprefix(_RESUME),
+            resume=given.startswith(_RESUME),
+        )
+        sent = 0.0
+
+        async def send() -> ReportAnswer:
+            nonlocal sent
+            sent = time.monotonic()
+            return await client.workers.report(key.project, report)
+
+        answer = await retry.until_done(send, "join the workers of the job")
+        return cls(client, key, answer, sent, outage=outage)
+
+    def job(self, job: CrawlJob) -> CrawlJob:
+        """Return the job as this worker runs it."""
+        return msgspec.structs.replace(job, attempt=self.attempt, worker=self.worker)
+
+    # ── liveness (scrapy_ext.crawl.commit.leases.Liveness) ──
+
+    def has_lapsed(self) -> bool:
+        """Return true if the others may consider this worker dead."""
+        return self._clock() - self._stored > _LAPSED
+
+    async def pause(self) -> None:
+        """Wait for the answer to the next report."""
+        await self._round.wait()
+
+    async def renew(self) -> None:
+        """Nothing to do: the reports show that this worker is alive."""
+
+    def begin(self) -> None:
+        """Nothing to do: observations are those of the reports."""
+
+    async def live(self, names: Collection[str]) -> list[str]:
+        """Return the journals among these whose writers are alive. Raises :class:`PlatformError`.
+
+        A worker joins before it writes anything, so one that is not listed after its name was read is over.
+        """
+        if any(attempt_of_journal(name) not in self._attempts for name in names):
+            await self.refreshed()
+        return [name for name in names if attempt_of_journal(name) in self._attempts]
+
+    @property
+    def _attempts(self) -> set[int]:
+        return {worker.attempt for worker in self._answer.workers if not worker.ended}
+
+    # ── decisions ──
+
+    async def may_start(self) -> bool:
+        """Wait until this worker is to run ``start()``, or none is any more; return whether it is."""
+        while not (self._answer.run_start or self._answer.started or self._answer.closing):
+            await self._round.wait()
+        if not self._answer.run_start or self._answer.closing:
+            return False
+        if self.before_start is not None:
+            await self.before_start()
+        self._start = "running"
+        return True
+
+    def start_done(self) -> None:
+        """Report that the requests and items of ``start()`` are stored, if this worker runs it."""
+        if self._start == "running":
+            self._start = "done"
+            self.hurry()
+
+    def close(self, reason: str) -> None:
+        """Close the crawl for all workers, when the spider of this one closes with ``reason``."""
+        if self._closing is None and reason not in _OWN_REASONS:
+            self._closing = reason
+            self.hurry()
+
+    def hurry(self) -> None:
+        """Send a report at once."""
+        self._due.set()
+
+    # ── reports ──
+
+    def start(self, client: PlatformClient) -> None:
+        """Report from now on, in the running loop. ``client`` has the token of the attempt."""
+        self._client = client
+        self._task = asyncio.ensure_future(self._report_always())
+
+    async def stop(self) -> None:
+        """Send no more reports."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def refreshed(self) -> None:
+        """Wait for the answer to a report that is sent from now on; raises :class:`PlatformError` if that fails."""
+        wanted = self._number + 1
+        while self._answered < wanted:
+            self.hurry()
+            await self._round.wait()
+            if self._failure is not None:
+                raise self._failure
+
+    async def leave(self, reason: str, retry: Retry) -> bool:
+        """End this worker with its close reason, after everything of it is stored. Return true if it was the last one,
+        and the crawl is finished. Raises :class:`PlatformError`."""
+        await self.stop()
+
+        async def send() -> ReportAnswer:
+            report = msgspec.structs.replace(self._next(), last=True, outcome=reason, stats=self.stats())
+            return await self._client.workers.report(self._key.project, report)
+
+        try:
+            answer = await retry.until_done(send, "end this worker of the job")
+        except AttemptOver:
+            # A report before this one has ended it, and its answer was lost; or others consider it dead. Everything of
+            # it is stored either way.
+            logger.info("Worker %d of job %s has ended before", self.worker, self._key)
+            return False
+        return reason == FINISHED and answer.closing is None and all(worker.ended for worker in answer.workers)
+
+    async def _report_always(self) -> None:
+        while True:
+            await self._wait()
+            self._due.clear()
+            try:
+                self._take(await self._report())
+            except JOB_ENDED as error:
+                self._failure = error
+                self.on_lost(error)
+                return
+            except PlatformError as error:
+                self._failure = error
+                self._outage.failed(_REPORT, error)
+            except Exception as error:
+                logger.exception("Unexpected error in the report of a worker")
+                self._failure = PlatformError(f"the report has failed ({error})")
+            finally:
+                self._round.set()
+                self._round.clear()
+
+    async def _wait(self) -> None:
+        """Wait until the next report is due."""
+        with contextlib.suppress(*TIMEOUT_ERRORS):
+            async with timeout_after(max(self._sent + INTERVAL - self._clock(), 0.0)):
+                await self._due.wait()
+        await asyncio.sleep(max(self._sent + _LEAST - self._clock(), 0.0))
+
+    async def _report(self) -> ReportAnswer:
+        report = self._next()
+        self._sightings.begin(self._sent)
+        try:
+            async with timeout_after(_LAPSED):
+                answer = await self._client.workers.report(self._key.project, report)
+        except TIMEOUT_ERRORS:
+            raise Unreachable("The platform has not answered the report of this worker") from None
+        self._stored, self._answered, self._failure = self._sent, report.number, None
+        self._outage.worked(_REPORT)
+        return answer
+
+    def _next(self) -> Report:
+        now = self._clock()
+        queue, since = self.queue(), now - self._sent
+        self._number += 1
+        self._sent = now
+        return Report(
+            job=str(self._key),
+            attempt=self.attempt,
+            number=self._number,
+            queue=msgspec.structs.replace(queue, idle=since if queue.is_empty else 0.0),
+            start=self._start,  # type: ignore[arg-type]
+            counts=self.counts(),
+            stats=self.stats() if self._number % _STATS_EVERY == 0 else None,
+            closing=self._closing,
+            silent=self._silent,
+        )
+
+    def _take(self, answer: ReportAnswer) -> None:
+        self._answer = answer
+        now = self._clock()
+        others = [worker for worker in answer.workers if worker.attempt != self.attempt and not worker.ended]
+        self._silent = tuple(
+            Silent(worker.attempt, worker.number)
+            for worker in others
+            if not self._sightings.lives(str(worker.attempt), worker.number, is_closed=False, now=now)
+        )
+        self._sightings.end(now)
+        if self._silent:
+            attempts = ", ".join(str(silent.attempt) for silent in self._silent)
+            logger.warning("No report for %.0f s of attempt %s: others take over its requests", _SILENT, attempts)
+            self.hurry()
+        if answer.closing is not None and self.on_closing is not None and not self._has_closed:
+            self._has_closed = True
+            self.on_closing(answer.closing)
+
+
+_REPORT: Final = "report to the other workers"

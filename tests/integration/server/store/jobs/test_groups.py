@@ -1,0 +1,185 @@
+"""Groups whose workers run on nodes: the ends of their processes, losses, and the end of the job, on each engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.stat_kinds import Stat, StatKind
+from scrapy_ext.api.platform.workers import Report, ReportAnswer, Silent
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.fencing import Attempt
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import StoredNode
+from tests.support.stores import Clock
+
+Change = Callable[[str], Any]
+Look = Callable[[str], Any]
+
+
+@pytest.fixture
+async def job(store: Store, change: Change) -> JobKey:
+    """A job with workers 0 to 2 on node ``a``, whose attempts are 1 to 3."""
+    await store.nodes.join(StoredNode("a", "host", 6, frozenset(), 1, 1, 1, draining=False))
+    (key,) = await store.jobs.add(1, [NewJob("spider", JobState.PENDING, {})], "tests")
+    assert isinstance(key, JobKey)
+    await store.attempts.place()
+    await store.groups.open(key, 2, 3)
+    for number in (2, 3):
+        await change(
+            f"""INSERT INTO attempts (project, spider, job, attempt, node, units, placed, worker)
+                VALUES ({key.project}, {key.spider}, {key.job}, {number}, 'a', 1, 1, {number - 1})"""
+        )
+    return key
+
+
+async def report(store: Store, key: JobKey, attempt: int, number: int = 1, **fields: Any) -> ReportAnswer:
+    return await store.groups.report(key, Report(job=str(key), attempt=attempt, number=number, **fields))
+
+
+async def state(store: Store, key: JobKey) -> tuple[str, Any]:
+    job = await store.jobs.get(key)
+    assert job is not None
+    return job.state.value, job.metadata.get("close_reason")
+
+
+async def vacant(look: Look) -> int:
+    return int((await look("SELECT vacant FROM jobs"))[0][0])
+
+
+async def test_the_job_ends_with_the_process_of_its_last_worker(store: Store, job: JobKey) -> None:
+    for attempt in (1, 2, 3):
+        answer = await report(store, job, attempt, last=True, outcome="finished")
+        assert len(answer.workers) == 3
+        assert answer.workers[attempt - 1].ended
+    assert await state(store, job) == ("running", None)
+    for attempt in (1, 2, 3):
+        assert await store.attempts.end(Attempt(job, attempt), None)
+    assert await state(store, job) == ("finished", "finished")
+    assert not await store.attempts.end(Attempt(job, 3), None)
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected", "places"),
+    [
+        ("killed by SIGKILL", ("running", None), 1),
+        ("killed by oom", ("running", None), 1),
+        ("shutdown", ("running", None), 1),
+        ("failed", ("running", "failed"), 0),
+        ("build_failed", ("running", "build_failed"), 0),
+        ("timed out", ("running", "timed out"), 0),
+    ],
+)
+async def test_a_killed_process_leaves_a_place_and_a_failed_one_closes_the_crawl(
+    store: Store, job: JobKey, look: Look, ended: str, expected: tuple[str, str | None], places: int
+) -> None:
+    await store.attempts.end(Attempt(job, 2), ended)
+    closing = (await report(store, job, 1)).closing
+    assert ((await state(store, job))[0], closing.reason if closing else None) == expected
+    assert await vacant(look) == places
+
+
+async def test_a_job_of_which_nobody_has_found_the_end_waits_again(
+    store: Store, job: JobKey, look: Look, clock: Clock
+) -> None:
+    assert (await report(store, job, 1)).run_start
+    await report(store, job, 1, number=2, start="done", stats={"n": Stat(StatKind.SUM, 2)})
+    for attempt in (1, 2):
+        await store.attempts.give_back(Attempt(job, attempt))
+    assert await vacant(look) == 2
+    await store.attempts.give_back(Attempt(job, 3))
+    assert (await state(store, job), await vacant(look)) == (("pending", None), 0)
+    stored = await store.jobs.get(job)
+    assert stored is not None
+    assert stored.metadata["frameworkstats"] == {"n": 2}
+    clock.now += 5000
+    assert await look("SELECT started, losses, last_attempt FROM worker_groups") == [(1, 0, 1)]
+
+
+async def test_a_dead_node_releases_each_of_its_workers(store: Store, job: JobKey, look: Look) -> None:
+    await report(store, job, 1, last=True, outcome="finished")
+    assert len(await store.attempts.release_jobs("a", 1, 5)) == 3
+    assert await state(store, job) == ("pending", None)
+    assert await look("SELECT losses FROM worker_groups") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        ("found 1, found 2, found 3, over 2, over 3, over 1", "finished"),
+        ("lost 2, lost 3, found 1, over 1", "finished"),
+        ("found 1, lost 2, lost 3, over 1", "pending"),
+        ("found 1, over 1, lost 2, lost 3", "pending"),
+        ("found 1, lost 2, found 3, over 1, over 3", "finished"),
+        ("found 1, drained 2, drained 3, over 1", "pending"),
+    ],
+)
+async def test_a_job_is_finished_if_the_end_was_found_after_the_last_loss(
+    store: Store, job: JobKey, history: str, expected: str
+) -> None:
+    for step in history.split(", "):
+        assert (await state(store, job))[0] == "running"
+        what, number = step.split()
+        attempt = Attempt(job, int(number))
+        if what == "found":
+            await report(store, job, attempt.number, last=True, outcome="finished")
+        elif what == "drained":
+            await store.attempts.give_back(attempt)
+        else:
+            await store.attempts.end(attempt, "killed by SIGKILL" if what == "lost" else None)
+    assert (await state(store, job))[0] == expected
+
+
+async def test_a_job_with_a_reason_to_close_ends_when_its_node_dies(store: Store, job: JobKey) -> None:
+    await report(store, job, 2, closing="closespider_itemcount")
+    await store.attempts.release_jobs("a", 1, 5)
+    assert await state(store, job) == ("finished", "closespider_itemcount")
+
+
+async def test_a_cancelled_job_ends_when_its_node_dies(store: Store, job: JobKey) -> None:
+    await store.jobs.cancel(1, [job], "tests")
+    await store.attempts.release_jobs("a", 1, 5)
+    assert await state(store, job) == ("finished", "cancelled")
+
+
+async def test_a_silent_worker_of_a_node_leaves_a_place(store: Store, job: JobKey, look: Look) -> None:
+    await report(store, job, 3, number=4)
+    answer = await report(store, job, 1, silent=(Silent(2, 0), Silent(3, 3)))
+    assert [worker.attempt for worker in answer.workers] == [1, 3]
+    assert await vacant(look) == 1
+    assert not await store.attempts.end(Attempt(job, 2), "killed by SIGKILL")
+    assert await vacant(look) == 1
+
+
+async def test_a_worker_that_has_ended_is_not_silent(store: Store, job: JobKey) -> None:
+    await report(store, job, 2, last=True, outcome="finished")
+    assert len((await report(store, job, 1, silent=(Silent(2, 1),))).workers) == 3
+
+
+async def test_nobody_joins_a_job_of_nodes(store: Store, job: JobKey) -> None:
+    with pytest.raises(ContractError, match="runs on nodes"):
+        await store.groups.report(job, Report(job=str(job), nonce="0" * 32, number=1))
+
+
+async def test_a_job_loses_no_more_workers_than_five_times_the_highest_number(
+    store: Store, job: JobKey, change: Change
+) -> None:
+    await change("UPDATE worker_groups SET losses = 14")
+    await store.attempts.end(Attempt(job, 2), "killed by SIGKILL")
+    closing = (await report(store, job, 1)).closing
+    assert closing is not None
+    assert closing.reason == "node_lost"
+
+
+async def test_a_process_of_a_job_without_a_group_ends_it_as_ever(store: Store, job: JobKey, change: Change) -> None:
+    await change("DELETE FROM worker_groups")
+    await change("DELETE FROM attempts WHERE attempt > 1")
+    with pytest.raises(ContractError, match="no group"):
+        await report(store, job, 1)
+    await store.attempts.end(Attempt(job, 1), "killed by SIGKILL")
+    assert await state(store, job) == ("finished", "killed by SIGKILL")
