@@ -11,18 +11,17 @@ from scrapy.utils.job import job_dir
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.crawl.session.embedded import ServerAddress
+from scrapy_ext.crawl.session.group import RESUME, SETTING, group_of
 
 #: The :class:`ServerAddress` of the embedded server that the first worker runs; empty: it runs none.
 _SERVER: Final = "_SCRAPY_EXT_FORKED"
-#: That of :mod:`scrapy_ext.crawl.session.group`, which lets a worker join.
-GROUP: Final = "CRAWL_GROUP"
 
 
 def settings_of(place: int, settings: BaseSettings, job: JobKey, server: ServerAddress | None) -> dict[str, Any]:
     """Return what a worker has other than the first one, whose settings and job these are. ``place``: from 1."""
     given = {
         _SERVER: msgspec.to_builtins(server) if server is not None else {},
-        GROUP: settings[GROUP].removeprefix("resume "),
+        SETTING: (group_of(settings) or "").removeprefix(RESUME),
         "PLATFORM_JOB": str(job),
     }
     if directory := job_dir(settings):

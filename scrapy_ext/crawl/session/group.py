@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 #: Setting by which whoever starts the workers of a job makes each of them join: the number of workers, or its bounds as
 #: ``4..32``. ``resume`` before it: no worker of an earlier start is alive. Not for users.
 SETTING: Final = "CRAWL_GROUP"
-_RESUME: Final = "resume "
+RESUME: Final = "resume "
 #: Seconds without a new report after which a worker is considered dead, and after which a worker considers itself so.
 _SILENT: Final = 6.0
 _LAPSED: Final = 4.0
@@ -119,8 +119,8 @@ class Group:
             job=str(key),
             nonce=secrets.token_hex(16),
             number=1,
-            workers=given.removeprefix(_RESUME),
-            resume=given.startswith(_RESUME),
+            workers=given.removeprefix(RESUME),
+            resume=given.startswith(RESUME),
         )
         sent = 0.0
 

@@ -1,9 +1,9 @@
 """Lock files of the workers of a job on one machine, in ``groups`` of the project's data directory.
 
 Each worker has a shared lock on ``{job}``. Who has an exclusive one knows that no worker lives: a run that resumes the
-job, and the last worker at its end, which removes the files of a finished job. The worker that runs the embedded server, the *keeper*, has an exclusive lock on
-``{job}.keeper``. The system releases a lock when its process ends, however that happens. Programs that a worker starts
-do not inherit it.
+job, and the last worker at its end, which removes the files of a finished job. The worker that runs the embedded
+server, the *keeper*, has an exclusive lock on ``{job}.keeper``. The system releases a lock when its process ends,
+however that happens. Programs that a worker starts do not inherit it.
 """
 
 from __future__ import annotations

@@ -14,8 +14,10 @@ from scrapy.crawler import Crawler
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
-from scrapy_ext.crawl.session.forked import GROUP, is_forked, settings_of
+from scrapy_ext.crawl.session.forked import is_forked, settings_of
+from scrapy_ext.crawl.session.group import group_of
 from scrapy_ext.crawl.session.group_locks import GroupLocks
+from scrapy_ext.crawl.session.job import JobOverError
 from scrapy_ext.crawl.session.keeper import Keeper, until
 from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.crawl.session.services import Services
@@ -37,8 +39,9 @@ class Machine:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._is_forked = is_forked(crawler.settings)
-        self._is_member = crawler.settings.get(GROUP) is not None
+        #: Whether another worker of this machine has opened the crawl.
+        self.is_forked = is_forked(crawler.settings)
+        self._is_member = group_of(crawler.settings) is not None
         self._template = take_template(crawler)
         self._locks: GroupLocks | None = None
         self._keeper: Keeper | None = None
@@ -51,17 +54,17 @@ class Machine:
             check_shareable(self._crawler.settings)
 
     def lock(self, job: JobKey) -> None:
-        """Lock a job as one of its workers; raises :class:`SettingError` if it runs in other workers than those that
-        belong to this one."""
+        """Lock a job as one of its workers. Raises :class:`SettingError` in the first one if others live, and
+        :class:`JobOverError` in another one if the last has ended."""
         if not self._is_member:
             return
         locks = GroupLocks(data_directory(self._crawler.settings), job)
         try:
-            if not self._is_forked:
+            if not self.is_forked:
                 _check_free(locks, job)
             locks.join()
         except BlockingIOError:
-            raise _in_use(job, "other workers") from None
+            raise (JobOverError(job) if self.is_forked else _in_use(job, "other workers")) from None
         except OSError as error:
             raise SettingError(
                 "CRAWL_WORKERS", f"cannot be used: {error}", "Set SERVER_DATA to another folder."

@@ -24,7 +24,8 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import log_level
-from scrapy_ext.crawl.session.forked import GROUP, is_forked
+from scrapy_ext.crawl.session.forked import is_forked
+from scrapy_ext.crawl.session.group import RESUME, SETTING
 from scrapy_ext.crawl.session.group_locks import GroupLocks
 from scrapy_ext.crawl.session.job import JobFile
 from scrapy_ext.crawl.session.project import data_directory
@@ -91,8 +92,7 @@ class Template:
 
 
 def begin_workers(crawler: Crawler) -> None:
-    """Begin a crawl with several workers, or that of a job which had several. The session reports wrong settings when it
-    opens."""
+    """Begin a crawl with several workers, or that of a job which had several. The session reports wrong settings."""
     settings = crawler.settings
     try:
         number = number_of_workers(settings)
@@ -102,7 +102,7 @@ def begin_workers(crawler: Crawler) -> None:
         return
     if number == 1 or _begin_template(crawler):
         # No other worker lives, which a lock proves before this one joins.
-        settings.set(GROUP, f"resume {number}", "cmdline")
+        settings.set(SETTING, f"{RESUME}{number}", "cmdline")
 
 
 def _had_several(settings: BaseSettings) -> bool:

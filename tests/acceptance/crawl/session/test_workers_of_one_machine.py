@@ -203,7 +203,8 @@ def test_the_crawl_goes_on_without_its_template(group):
 
 
 @pytest.mark.long
-def test_a_killed_crawl_is_resumed_by_another_number_of_workers(group):
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_killed_crawl_is_resumed_by_another_number_of_workers(group, number):
     running = group.start()
     workers = group.workers(2, running)
     for pid in (template_of(running), *workers):
@@ -211,7 +212,7 @@ def test_a_killed_crawl_is_resumed_by_another_number_of_workers(group):
     running.process.wait()
     eventually(group.lives, lambda lives: not lives)
     group.go()
-    again = group.start("-s", f"PLATFORM_JOB={JOB}", "-s", "CRAWL_WORKERS=3").end()
+    again = group.start("-s", f"PLATFORM_JOB={JOB}", "-s", f"CRAWL_WORKERS={number}").end()
     finished(again)
     group.check()
     assert group.state() == ("finished", "finished")
@@ -246,7 +247,7 @@ def test_what_workers_cannot_share_is_refused_before_there_is_a_job(group):
     crawl = group.start("-o", "items.jsonl").end()
     assert (crawl.returncode, crawl.reason) == (1, "bad_setting")
     assert [re.sub(r".*ERROR: ", "", line) for line in crawl.errors] == [
-        "FEEDS and -o cannot be used with CRAWL_WORKERS: each worker would write the file. Remove it, and export the items "
-        "of the job when it is finished: scrapy platform items JOB --output FILE."
+        "FEEDS and -o cannot be used with CRAWL_WORKERS: each worker would write the file. Remove it, and export the "
+        "items of the job when it is finished: scrapy platform items JOB --output FILE."
     ]
     assert group.project.stored(lambda client, project: client.jobq.count(project)) == 0
