@@ -40,11 +40,13 @@ class Process:
         await self.ownership.claim_all(set(slots))
         return self
 
-    async def begin_commit(self, job: object, start: int, *items: Any, acknowledge: Any = None) -> Redo:
+    async def begin_commit(
+        self, job: object, start: int, *items: Any, acknowledge: Any = None, writer: int | None = None
+    ) -> Redo:
         """A commit that gets as far as its record, and then the process dies."""
         number = start + 1
         await self.finisher.stage(self.writer, number, await packed(*items))
-        redo = Redo(str(job), self.writer, [Chunk(number, start, len(items))], acknowledge or {})
+        redo = Redo(str(job), self.writer, [Chunk(number, start, len(items))], acknowledge or {}, writer)
         self.log.checkpoint.redo = redo
         await self.log.write()
         return redo

@@ -34,6 +34,7 @@ from scrapy_ext.crawl.commit.assignment import Assignment, Step, is_about_to_giv
 from scrapy_ext.crawl.commit.events import Checkpoint, Progress
 from scrapy_ext.crawl.commit.execution import Finisher, take_over
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Journal, Place, to_data
+from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
@@ -151,6 +152,9 @@ class Ownership:
     async def _claim_all(self, slots: set[int], *, may_wait: bool) -> bool:
         number, assignment = await self.assignment()
         for name in assignment.owners_of(slots, but=self.name):
+            if attempt_of_journal(name) is not None:
+                rule = f"or FRONTIER_NAME is that of a job with several workers, {job_of_journal(self.project, name)}"
+                raise SettingError("PLATFORM_JOB", rule, "Resume that job with several workers.")
             pause = _PAUSE
             try:
                 progress = await self.progress_of(name, slots, may_wait=may_wait)

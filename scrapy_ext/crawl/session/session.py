@@ -343,8 +343,10 @@ class Session:
         if closing.reason == JOB_DELETED:
             self.fail(Gone(f"Job {self.job.key} was deleted"), JOB_DELETED)
             return
-        logger.info("The crawl closes for all workers (%s)", closing.reason)
-        self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=closing.reason))
+        engine = self._crawler.engine
+        if engine.spider is not None:
+            logger.info("The crawl closes for all workers (%s)", closing.reason)
+            self._closing = asyncio.ensure_future(engine.close_spider_async(reason=closing.reason))
 
     async def _open_job(self, client: PlatformClient, project: int) -> CrawlJob:
         spider_name = (self._crawler.spider or self._crawler.spidercls).name

@@ -97,10 +97,14 @@ def survive(crawls: Crawls, plans: dict[Worker, list[KillPoint]], *, replaced: b
                 continue
             del lives[worker]
             crawl = life.end()
-            if crawl.returncode != -signal.SIGKILL:
+            was_killed = crawl.returncode == -signal.SIGKILL
+            if was_killed and not replaced:
+                continue
+            # On a machine that stands still for seconds, the others may consider a live one dead.
+            if not was_killed and crawl.reason != "frontier_lease_lost":
                 # One that comes when the others have just finished is refused.
                 assert (crawl.returncode, crawl.reason) == (0, "finished") or worker.is_done, crawl.log[-3000:]
-            elif replaced and not worker.is_done:
+            elif not worker.is_done:
                 lives[worker] = worker.start(next(points[worker], None))
         time.sleep(0.02)
 

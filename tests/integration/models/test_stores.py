@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.jobs import JobState
-from tests.support.models import collections, frontier, jobs, keys, nodes, periodic, records, streams
+from tests.support.models import collections, frontier, groups, jobs, keys, nodes, periodic, records, streams
 from tests.support.models.machine import Machine, check
 from tests.support.models.worlds import PROJECTS, StoreWorld
 
@@ -19,6 +19,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "frontier": (frontier.Frontier, frontier.OnStores),
     "jobs": (jobs.Jobs, jobs.OnStores),
     "nodes": (nodes.Nodes, nodes.OnStores),
+    "groups": (groups.Groups, groups.OnStores),
     "periodic": (periodic.Periodic, periodic.OnStores),
     "keys": (keys.Keys, keys.OnStores),
 }

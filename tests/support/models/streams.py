@@ -30,6 +30,8 @@ LATER = 4
 
 
 class Write(NamedTuple):
+    """``start``: as drawn, the distance from the end of the stream; negative: a gap."""
+
     job: int
     caller: int
     writer: int
@@ -99,7 +101,7 @@ class State(NamedTuple):
 
 def named(kind: RecordKind, number: int) -> tuple[int, int] | None:
     """The parent that a record names by writer and index; None if it has none."""
-    return (number % 5, number // 5 % 4) if kind is REQUESTS and number % 3 else None
+    return (number % 5, number // 5) if kind is REQUESTS and number % 3 else None
 
 
 def content(kind: RecordKind, number: int, parent: int | str | None) -> dict[str, Any]:
@@ -170,15 +172,16 @@ class Streams:
     def operations(self, *, at_once: bool) -> st.SearchStrategy[Any]:
         jobs, attempts = st.sampled_from(list(KINDS)), st.sampled_from(ATTEMPTS)
         records = st.lists(st.integers(0, 40), min_size=1, max_size=5).map(tuple)
-        own = st.tuples(jobs, attempts, st.integers(0, 8), records).map(
-            lambda given: Write(given[0], given[1], given[1], *given[2:])
-        )
-        other = made(Write, jobs, attempts, st.sampled_from((*ATTEMPTS, LATER)), st.integers(0, 8), records)
+        start = st.sampled_from((0, 0, 0, 0, 1, 2, 5, 12, -1))
+        own = st.tuples(jobs, attempts, start, records).map(lambda given: Write(*given[:2], *given[1:]))
+        other = made(Write, jobs, attempts, st.sampled_from((*ATTEMPTS, LATER)), start, records)
         reads: list[st.SearchStrategy[Any]] = [made(At, jobs, st.integers(0, 30)), made(Stats, jobs)]
         if not at_once:
             reads.append(made(Read, jobs))
-        rare = st.one_of(made(End, jobs, st.sampled_from((1, 2))), made(Append, jobs, records), made(Delete, jobs))
-        return st.one_of(own, own, own, other, *reads, rare)
+        ends = made(End, jobs, st.sampled_from((1, 2)))
+        rare = st.integers(0, 19).flatmap(lambda chance: ends if chance < 4 else made(Delete, jobs))
+        others = st.integers(0, 9).flatmap(lambda chance: rare if chance == 0 else made(Append, jobs, records))
+        return st.one_of(own, own, own, own, other, others, *reads)
 
 
 class OnStores:
@@ -186,6 +189,8 @@ class OnStores:
 
     def __init__(self, world: StoreWorld, project: int) -> None:
         self._world, self._project, self._turn = world, project, 0
+        #: Records of each writer that are known to be stored.
+        self._ends: dict[tuple[int, int], int] = {}
         for job in KINDS:
             world.run(add_workers(world.stores[0], self._key(job), ATTEMPTS))
 
@@ -193,6 +198,9 @@ class OnStores:
         return JobKey(self._project, 1, job)
 
     def resolved(self, operation: Any) -> Any:
+        if isinstance(operation, Write):
+            end = self._ends.get((operation.job, operation.writer), 0)
+            return operation._replace(start=max(end - operation.start, 0))
         return operation
 
     async def make(self, operation: Any) -> Any:
@@ -204,6 +212,8 @@ class OnStores:
                 chunk = packed(kind, [sent(kind, number) for number in numbers])
                 attempt = Attempt(key, caller)
                 answer = await records.write_stream(key, writer, start, [chunk], attempt=attempt)
+                known = self._ends.get((operation.job, writer), 0)
+                self._ends[operation.job, writer] = max(known, start + len(numbers))
                 return indexes(answer.places, start, len(numbers)), answer.parents_unknown
             case Append(_, numbers):
                 return await records.write(

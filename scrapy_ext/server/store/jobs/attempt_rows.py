@@ -18,7 +18,7 @@ _OF_JOB: Final = "project = $1 AND spider = $2 AND job = $3"
 
 
 class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the last report of a worker had, as stored. ``item_time``: time (ms) of the report with its last item."""
+    """Last report of a worker, as stored. ``item_time``: time (ms) of the report with its last item."""
 
     nonce: str = ""
     queue: Queue = Queue()
@@ -102,12 +102,9 @@ async def lock_row(tx: Transaction, key: JobKey, attempt: int) -> AttemptRow | N
     return None if row is None else _row(row)
 
 
-async def lock_local(tx: Transaction, key: JobKey) -> list[int]:
-    """Lock the attempts that no node runs; return their numbers."""
-    rows = await tx.fetch(
-        f"SELECT attempt FROM attempts WHERE {_OF_JOB} AND node = '' ORDER BY attempt FOR UPDATE", *key
-    )
-    return [row[0] for row in rows]
+async def lock_local(tx: Transaction, key: JobKey) -> None:
+    """Lock the attempts that no node runs."""
+    await tx.fetch(f"SELECT attempt FROM attempts WHERE {_OF_JOB} AND node = '' ORDER BY attempt FOR UPDATE", *key)
 
 
 async def add_local(tx: Transaction, key: JobKey, row: AttemptRow) -> None:

@@ -179,7 +179,8 @@ async def _with_end(this: _Reporting, group: Group, rows: Sequence[AttemptRow]) 
 
 async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> AttemptRow:
     """Return the attempt of a worker that joins: a new one, or that of the same join before."""
-    former = await lock_local(tx, key) if report.resume else []
+    if report.resume:
+        await lock_local(tx, key)
     job = await get_job(tx, key)
     if job is None:
         raise _no_group(key)
@@ -198,7 +199,7 @@ async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> Att
     if any(row.node for row in rows):
         raise _refused("job", f"{key} runs on nodes, which start its workers", "Start a new job.")
     if report.resume:
-        group = await _without_former(tx, key, group, former)
+        group = await _without_former(tx, key, group, rows)
         group, rows = group.resumed(bounds, now), []
     if len(rows) >= MOST_WORKERS:
         raise _refused("job", f"{key} has {len(rows)} workers", "Start fewer.")
@@ -210,10 +211,10 @@ async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> Att
     return row
 
 
-async def _without_former(tx: Transaction, key: JobKey, group: Group, former: Sequence[int]) -> Group:
-    """Remove the locked attempts of a former start, of which no worker is alive; return the group without them."""
-    for attempt in former:
-        removed = await remove_row(tx, key, attempt)
+async def _without_former(tx: Transaction, key: JobKey, group: Group, former: Sequence[AttemptRow]) -> Group:
+    """Remove the workers of a former start, of which none is alive; return the group without them."""
+    for row in former:
+        removed = await remove_row(tx, key, row.attempt)
         if removed is not None:
             group = group._replace(ended=group.ended.plus(removed))
     return group

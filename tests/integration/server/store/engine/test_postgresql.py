@@ -441,6 +441,7 @@ async def test_what_a_stopped_process_has_locked_is_free_for_who_takes_its_jobs_
 #: Columns of rows that are written again and again.
 CHANGING = {
     "record_totals": ("records", "skipped", "bytes", "stored", "revision"),
+    "record_streams": ("records",),
     "frontier_slots": ("last_batch", "runs", "stamp"),
     "nodes": ("heartbeat",),
     "last_commits": ("mark", "at"),

@@ -1,0 +1,260 @@
+"""A worker of a group: what it reports and when, and what it makes of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.job_data import journal_of
+from scrapy_ext.api.platform.stat_kinds import Stat, StatKind
+from scrapy_ext.api.platform.workers import Closing, Counts, LiveWorker, Queue, ReportAnswer
+from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unreachable
+from scrapy_ext.client.retry import Backoff, Outage, Retry
+from scrapy_ext.crawl.session import group as module
+from scrapy_ext.crawl.session.group import Group
+from scrapy_ext.crawl.session.job import CrawlJob
+from tests.support.eventually import eventually_async
+
+KEY = JobKey(1, 2, 3)
+RETRY = Retry(0.0, Backoff(0.001, 0.01))
+ME, OTHER = LiveWorker(4, 0, 1), LiveWorker(5, 1, 7)
+JOINED = ReportAnswer(attempt=4, worker=0, token="secret", workers=(ME,))
+
+
+class Platform:
+    """Answers to reports; ``errors`` are raised before."""
+
+    def __init__(self, answer: ReportAnswer = JOINED) -> None:
+        self.workers = SimpleNamespace(report=self.report)
+        self.answer = answer
+        self.reports = []
+        self.errors = []
+
+    async def report(self, project, report):
+        self.reports.append(report)
+        if self.errors:
+            raise self.errors.pop(0)
+        return self.answer
+
+    def set(self, **fields):
+        self.answer = msgspec.structs.replace(self.answer, **fields)
+
+
+@pytest.fixture
+def platform():
+    return Platform()
+
+
+@pytest.fixture
+def clock():
+    return SimpleNamespace(now=1000.0)
+
+
+@pytest.fixture
+async def group(platform, clock, monkeypatch):
+    """A worker that has joined, whose reports are sent when the test wants one."""
+    monkeypatch.setattr(module, "_LEAST", 0.0)
+    group = Group(platform, KEY, JOINED, clock.now, clock=lambda: clock.now)
+    group.start(platform)
+    yield group
+    await group.stop()
+
+
+async def test_a_worker_gets_its_attempt_and_its_number(group):
+    job = group.job(CrawlJob(KEY, resumed=True))
+    assert (job.attempt, job.worker, job.may_have_records) == (4, 0, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "workers", "resume"), [("4", "4", False), ("2..8", "2..8", False), ("resume 2..8", "2..8", True)]
+)
+async def test_a_join_that_is_repeated_is_that_of_the_same_process(platform, given, workers, resume):
+    platform.errors = [Unreachable("no answer")]
+    group = await Group.join(platform, KEY, given, RETRY, Outage())
+    first, again = platform.reports
+    assert first == again
+    assert (first.job, first.attempt, first.number) == ("1/2/3", None, 1)
+    assert (first.workers, first.resume) == (workers, resume)
+    assert (group.attempt, group.worker, group.token) == (4, 0, "secret")
+
+
+async def test_a_report_has_the_state_of_its_worker(platform, clock, group):
+    group.queue = lambda: Queue(5, True, 2)
+    group.counts = lambda: Counts(1, 2, 3)
+    clock.now += 2.0
+    await group.refreshed()
+    report = platform.reports[-1]
+    assert (report.attempt, report.number, report.queue, report.counts) == (4, 2, Queue(5, True, 2), Counts(1, 2, 3))
+    group.queue = Queue
+    clock.now += 1.5
+    await group.refreshed()
+    assert platform.reports[-1].queue == Queue(idle=1.5)
+
+
+async def test_each_fifth_report_has_the_stats(platform, group):
+    group.stats = lambda: {"item_scraped_count": Stat(StatKind.SUM, 5)}
+    for _ in range(10):
+        await group.refreshed()
+    assert [report.number for report in platform.reports if report.stats is not None] == [5, 10]
+
+
+async def test_a_failed_report_is_followed_by_a_later_one(platform, group):
+    platform.errors = [Unreachable("no answer")]
+    with pytest.raises(Unreachable):
+        await group.refreshed()
+    await group.refreshed()
+    assert [report.number for report in platform.reports] == [2, 3]
+
+
+async def test_a_worker_whose_reports_are_not_stored_hands_out_nothing(platform, clock, group):
+    assert not group.has_lapsed()
+    clock.now += 4.1
+    assert group.has_lapsed()
+    platform.errors = [Unreachable("no answer")]
+    with pytest.raises(PlatformError):
+        await group.refreshed()
+    assert group.has_lapsed()
+    await group.refreshed()
+    assert not group.has_lapsed()
+
+
+@pytest.mark.parametrize("error", [AttemptOver("over"), Gone("deleted")])
+async def test_a_worker_that_is_over_learns_it_and_reports_nothing_more(platform, group, error):
+    lost = []
+    group.on_lost = lost.append
+    platform.errors = [error]
+    with pytest.raises(type(error)):
+        await group.refreshed()
+    assert lost == [error]
+    assert len(platform.reports) == 1
+
+
+# ── other workers ──
+
+
+async def test_only_listed_workers_are_alive_and_one_that_just_joined_is_looked_up(platform, group):
+    names = [journal_of(KEY, attempt) for attempt in (4, 5, 6)]
+    platform.set(workers=(ME, OTHER, LiveWorker(6, 2, 3, ended=True)))
+    assert await group.live(names) == names[:2]
+    assert len(platform.reports) == 1
+    assert await group.live(names[:2]) == names[:2]
+    assert len(platform.reports) == 1
+
+
+async def test_a_worker_whose_reports_stop_is_named_after_six_seconds(platform, clock, group):
+    platform.set(workers=(ME, OTHER))
+    for _ in range(4):
+        await group.refreshed()
+        assert platform.reports[-1].silent == ()
+        clock.now += 1.9
+    await group.refreshed()
+    await group.refreshed()
+    assert [(silent.attempt, silent.number) for silent in platform.reports[-1].silent] == [(5, 7)]
+    platform.set(workers=(ME, msgspec.structs.replace(OTHER, number=8)))
+    await group.refreshed()
+    await group.refreshed()
+    assert platform.reports[-1].silent == ()
+
+
+async def test_nobody_is_named_after_an_outage_of_this_worker(platform, clock, group):
+    platform.set(workers=(ME, OTHER))
+    await group.refreshed()
+    clock.now += 60.0
+    await group.refreshed()
+    await group.refreshed()
+    assert platform.reports[-1].silent == ()
+
+
+# ── start() ──
+
+
+@pytest.mark.parametrize(
+    ("decision", "runs"),
+    [({"run_start": True}, True), ({"started": True}, False), ({"closing": Closing("shutdown")}, False)],
+    ids=["this one runs it", "it is at its end", "the crawl closes"],
+)
+async def test_start_waits_for_the_decision_of_the_group(platform, group, decision, runs):
+    before = []
+
+    async def note():
+        before.append("start")
+
+    group.before_start = note
+    waiting = asyncio.ensure_future(group.may_start())
+    await group.refreshed()
+    assert not waiting.done()
+    platform.set(**decision)
+    await group.refreshed()
+    assert await waiting is runs
+    assert before == ["start"] * runs
+    group.start_done()
+    await group.refreshed()
+    assert platform.reports[-1].start == ("done" if runs else None)
+
+
+async def test_a_worker_that_runs_start_reports_it_until_the_end(platform, group):
+    platform.set(run_start=True)
+    await group.refreshed()
+    assert await group.may_start()
+    await group.refreshed()
+    assert platform.reports[-1].start == "running"
+    group.start_done()
+    for _ in range(2):
+        await group.refreshed()
+        assert platform.reports[-1].start == "done"
+
+
+# ── closing ──
+
+
+@pytest.mark.parametrize(
+    ("reason", "sent"),
+    [("shutdown", True), ("closespider_itemcount", True), ("finished", False), ("frontier_lease_lost", False)],
+)
+async def test_a_reason_that_concerns_all_is_reported_at_once(platform, group, reason, sent):
+    group.close(reason)
+    group.close("another")
+    await (group.refreshed() if not sent else eventually_async(lambda: platform.reports, what="a report"))
+    assert platform.reports[-1].closing == (reason if sent else "another")
+
+
+async def test_a_crawl_is_closed_once_when_its_spider_is_open(platform, group):
+    platform.set(closing=Closing("shutdown", attempt=5))
+    await group.refreshed()
+    closed = []
+    group.on_closing = closed.append
+    for _ in range(3):
+        await group.refreshed()
+    assert closed == [Closing("shutdown", attempt=5)]
+
+
+# ── the end ──
+
+
+@pytest.mark.parametrize(
+    ("reason", "left", "is_finished"),
+    [
+        ("finished", {"workers": ()}, True),
+        ("finished", {"workers": (msgspec.structs.replace(ME, ended=True),)}, True),
+        ("finished", {"workers": (OTHER,)}, False),
+        ("finished", {"workers": (), "closing": Closing("shutdown")}, False),
+        ("shutdown", {"workers": ()}, False),
+    ],
+)
+async def test_the_last_worker_learns_that_the_crawl_is_finished(platform, group, reason, left, is_finished):
+    group.stats = lambda: {"item_scraped_count": Stat(StatKind.SUM, 5)}
+    platform.set(**left)
+    platform.errors = [Unreachable("no answer")]
+    assert await group.leave(reason, RETRY) is is_finished
+    first, last = platform.reports
+    assert (last.last, last.outcome, last.stats) == (True, reason, group.stats())
+    assert last.number > first.number
+
+
+async def test_a_last_report_whose_answer_was_lost_is_no_failure(platform, group):
+    platform.errors = [Unreachable("no answer"), AttemptOver("over")]
+    assert not await group.leave("finished", RETRY)
