@@ -18,13 +18,13 @@ from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import check
-from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Prices
 from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.client.extraction.memory import AnswerMemory
 from scrapy_ext.client.extraction.retry_policy import FAILURES, NO_CONNECTION, RetryPolicy
 from scrapy_ext.compatibility.scrapy import slot_of
+from scrapy_ext.crawl.session.job import CrawlJob
 from scrapy_ext.crawl.session.project import project_data
 from scrapy_ext.crawl.session.scrapy_engine import DownloaderSlots
 from scrapy_ext.jobprocess.proc import machine_memory
@@ -128,9 +128,9 @@ def limiter_for(crawler: Crawler) -> Limiter:
     )
 
 
-def ledger_path(settings: BaseSettings, job: JobKey | None) -> Path | None:
+def ledger_path(settings: BaseSettings, job: CrawlJob | None) -> Path | None:
     """Return the path of the ledger of a crawl that can be resumed, by its directory or its job; None for other
-    crawls."""
+    crawls. Each worker of a job has a ledger of its own."""
     if not names.EXTRACT_API_LEDGER.read(settings):
         return None
     if directory := job_dir(settings):
@@ -139,7 +139,8 @@ def ledger_path(settings: BaseSettings, job: JobKey | None) -> Path | None:
         return None
     folder = project_data("extract-ledger")
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{str(job).replace('/', '-')}.sqlite"
+    name = str(job.key).replace("/", "-")
+    return folder / (f"{name}-worker-{job.worker}.sqlite" if job.worker else f"{name}.sqlite")
 
 
 class ClientOptions(msgspec.Struct, frozen=True):

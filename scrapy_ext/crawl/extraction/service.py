@@ -198,7 +198,7 @@ class KeptAnswers:
         """Open the ledger of a crawl that can be resumed; None for another one. Raises :class:`LedgerError`."""
         settings = crawler.settings
         by_commit = session.items is not None
-        path = ledger_path(settings, session.job_key if by_commit else None)
+        path = ledger_path(settings, session.job if by_commit else None)
         if path is None:
             return None
         interval: float = names.PLATFORM_FLUSH_INTERVAL.read(settings)

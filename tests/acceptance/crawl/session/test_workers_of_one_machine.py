@@ -48,8 +48,9 @@ class Chains(scrapy.Spider):
         self.logger.info("information")
         self.logger.warning("warning")
 """
+#: Name of the site for the extraction API, which takes no IP addresses.
+HOST = "shop.example"
 SETTINGS = """
-EXTRACT_API_ENABLED = False
 CONCURRENT_REQUESTS_PER_DOMAIN = 16
 CRAWL_WORKERS = 2
 """
@@ -63,16 +64,18 @@ class Pages(ListeningSite):
 class Group:
     """A crawl by several workers, which goes on until it is let finish."""
 
-    def __init__(self, folder: Path, site: Pages, settings: str = SETTINGS) -> None:
+    def __init__(self, folder: Path, site: Pages) -> None:
         self.site = site
-        self.project = Project(folder / "crawl", SPIDERS, settings, is_forked=False)
+        to_site = f'SERVER_CONNECT_TO = ["{HOST}:{site.port}=127.0.0.1:{site.port}"]'
+        self.project = Project(folder / "crawl", SPIDERS, SETTINGS + to_site, is_forked=False)
         self.folder = self.project.folder
         (self.folder / "workers").mkdir()
 
-    def start(self, *arguments: str) -> Running:
+    def start(self, *arguments: str, by_extraction: bool = False) -> Running:
         """Start the command."""
-        url = f"site=http://127.0.0.1:{self.site.port}"
-        return self.project.start("chains", "-a", url, "-s", "LOG_LEVEL=INFO", *arguments)
+        site = f"site=http://{HOST if by_extraction else '127.0.0.1'}:{self.site.port}"
+        settings = ("LOG_LEVEL=INFO", f"EXTRACT_API_ENABLED={by_extraction}", *arguments)
+        return self.project.start("chains", "-a", site, *(word for setting in settings for word in ("-s", setting)))
 
     def workers(self, number: int, running: Running) -> set[int]:
         """The process IDs of workers that have crawled, once they are so many."""
@@ -159,7 +162,7 @@ def test_workers_of_one_machine_run_one_job(group):
 
 @pytest.mark.long
 def test_a_killed_worker_is_replaced(group):
-    running = group.start()
+    running = group.start(by_extraction=True)
     (other,) = group.workers(2, running) - {running.process.pid}
     os.kill(other, signal.SIGKILL)
     group.workers(3, running)
@@ -172,7 +175,7 @@ def test_a_killed_worker_is_replaced(group):
 
 @pytest.mark.long
 def test_the_crawl_goes_on_when_its_command_is_killed_with_the_server(group):
-    running = group.start("-s", "CRAWL_WORKERS=3")
+    running = group.start("CRAWL_WORKERS=3")
     workers = group.workers(3, running)
     running.process.kill()
     running.process.wait()
@@ -180,7 +183,7 @@ def test_the_crawl_goes_on_when_its_command_is_killed_with_the_server(group):
     eventually(lambda: restarted in running.log.read_text(), details=running.log.read_text)
     before = len(group.site.hits)
     eventually(lambda: len(group.site.hits) > before + 20, details=running.log.read_text)
-    refused = group.start("-s", f"PLATFORM_JOB={JOB}").end()
+    refused = group.start(f"PLATFORM_JOB={JOB}").end()
     group.go()
     assert refused.reason == "bad_setting"
     assert "PLATFORM_JOB names 1/1/1, which runs in 2 workers of this machine" in refused.log
@@ -212,7 +215,7 @@ def test_a_killed_crawl_is_resumed_by_another_number_of_workers(group, number):
     running.process.wait()
     eventually(group.lives, lambda lives: not lives)
     group.go()
-    again = group.start("-s", f"PLATFORM_JOB={JOB}", "-s", f"CRAWL_WORKERS={number}").end()
+    again = group.start(f"PLATFORM_JOB={JOB}", f"CRAWL_WORKERS={number}").end()
     finished(again)
     group.check()
     assert group.state() == ("finished", "finished")
@@ -228,7 +231,7 @@ def test_an_interrupt_closes_the_crawl_of_all_workers(group):
     assert group.lives() == []
     assert group.state() == ("finished", "shutdown")
     group.go()
-    finished(group.start("-s", f"PLATFORM_JOB={JOB}").end())
+    finished(group.start(f"PLATFORM_JOB={JOB}").end())
     group.check()
 
 
@@ -244,7 +247,7 @@ def test_an_interrupt_of_another_worker_closes_the_crawl_as_well(group):
 
 @pytest.mark.long
 def test_what_workers_cannot_share_is_refused_before_there_is_a_job(group):
-    crawl = group.start("-o", "items.jsonl").end()
+    crawl = group.start('FEEDS={"items.jsonl": {}}').end()
     assert (crawl.returncode, crawl.reason) == (1, "bad_setting")
     assert [re.sub(r".*ERROR: ", "", line) for line in crawl.errors] == [
         "FEEDS and -o cannot be used with CRAWL_WORKERS: each worker would write the file. Remove it, and export the "
