@@ -90,11 +90,11 @@ class SharingWarnings:
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     def _response_received(self, response: Response, request: Request) -> None:
-        if "cookiejar" in request.meta or b"Set-Cookie" not in response.headers:
+        if b"Set-Cookie" not in response.headers or request.meta.get("dont_merge_cookies"):
             return
         logger.warning(
-            "%s sets a cookie. Each worker has its own cookies: requests that need those of another request must have "
-            "the same meta cookiejar, which keeps them in one worker",
+            "%s sets a cookie. Each worker has its own cookies, and requests of a host can continue in another worker. "
+            "If the site needs its cookies, remove CRAWL_WORKERS; if not, set COOKIES_ENABLED = False",
             response.url,
         )
         self._crawler.signals.disconnect(self._response_received, signal=signals.response_received)

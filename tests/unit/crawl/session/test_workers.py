@@ -109,7 +109,7 @@ def test_one_warning_tells_of_cookies_that_workers_do_not_share(caplog):
     assert warnings
     for meta, headers in (
         ({}, {}),
-        ({"cookiejar": 1}, {"Set-Cookie": "a=b"}),
+        ({"dont_merge_cookies": True}, {"Set-Cookie": "a=b"}),
         ({}, {"Set-Cookie": "a=b"}),
         ({}, {"Set-Cookie": "a=b"}),
     ):
