@@ -22,7 +22,7 @@ from scrapy_ext.crawl.session.keeper import Keeper, until
 from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.crawl.session.services import Services
 from scrapy_ext.crawl.session.sharing import SharingWarnings, check_shareable
-from scrapy_ext.crawl.session.workers import number_of_workers, take_template, terminal_log
+from scrapy_ext.crawl.session.workers import append_to_log_files, number_of_workers, take_template, terminal_log
 from scrapy_ext.jobprocess.messages import show_number
 from scrapy_ext.settings import SettingError
 
@@ -87,6 +87,7 @@ class Machine:
             others = [
                 settings_of(place, settings, job, services.server) for place in range(1, number_of_workers(settings))
             ]
+            append_to_log_files()
             try:
                 self._template.fork(others, terminal_log(settings))
             except OSError:

@@ -177,3 +177,15 @@ def terminal_log(settings: BaseSettings) -> TerminalLog | None:
         date_format=settings.get("LOG_DATEFORMAT"),
         encoding=settings.get("LOG_ENCODING"),
     )
+
+
+def append_to_log_files() -> None:
+    """Let each line go to the end of its file, where other workers write as well; without LOG_FILE_APPEND it would
+    overwrite theirs."""
+    import fcntl  # not on every platform
+
+    for handler in logging.root.handlers:
+        if isinstance(handler, logging.FileHandler) and handler.stream is not None:
+            descriptor = handler.stream.fileno()
+            flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+            fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_APPEND)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from types import SimpleNamespace
@@ -153,6 +154,21 @@ def test_the_log_of_forked_workers_is_that_of_the_command():
     assert terminal_log(settings) is None
     settings.set("LOG_FILE", "log")
     assert terminal_log(settings) == TerminalLog("log", 40, "%(message)s", "%H", "utf-8")
+
+
+def test_lines_of_several_workers_are_all_in_a_log_file(tmp_path):
+    handler = logging.FileHandler(tmp_path / "log", "w")
+    logging.root.addHandler(handler)
+    try:
+        handler.emit(logging.makeLogRecord({"msg": "first"}))
+        workers.append_to_log_files()
+        with (tmp_path / "log").open("a") as other:
+            other.write("other\n")
+        handler.emit(logging.makeLogRecord({"msg": "second"}))
+    finally:
+        logging.root.removeHandler(handler)
+        handler.close()
+    assert (tmp_path / "log").read_text() == "first\nother\nsecond\n"
 
 
 class Spider(scrapy.Spider):
