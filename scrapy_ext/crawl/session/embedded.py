@@ -202,10 +202,14 @@ class EmbeddedServer:
 
     def _keep(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
         """Run the child, and start it again until it is stopped."""
-        url, status = self._run(self._port, lambda url: _call(loop, _settle, ready, url, None))
+
+        def on_ready(url: str) -> None:
+            _call(loop, _settle, ready, url, None)
+
+        url, status = self._run(self._port, on_ready)
         while not url and self._port and not self._stopping.wait(_PORT_PAUSE):
             # Its predecessor has the port until it has ended; ``start`` bounds the wait.
-            url, status = self._run(self._port, lambda url: _call(loop, _settle, ready, url, None))
+            url, status = self._run(self._port, on_ready)
         if not url:
             error = f"the embedded server did not start: {self._output()}"
             _call(loop, _settle, ready, "", EmbeddedServerError(error))

@@ -22,6 +22,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.workers import MOST_WORKERS
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import log_level
 from scrapy_ext.crawl.session.forked import is_forked
@@ -35,7 +36,6 @@ from scrapy_ext.settings import SettingError
 logger = logging.getLogger(__name__)
 
 AUTO: Final = "auto"
-MOST_WORKERS: Final = 256
 _TEMPLATE: Final = "scrapy_ext.jobprocess.template"
 #: Commands of Scrapy that run one spider in this process.
 _COMMANDS: Final = ("crawl", "runspider")
@@ -48,10 +48,17 @@ _ATTRIBUTE: Final = "_scrapy_ext_template"
 def number_of_workers(settings: BaseSettings) -> int:
     """Return the number of workers of this machine; raises :class:`SettingError`."""
     text: str = names.CRAWL_WORKERS.read(settings).strip()
-    number = _processors() if text == AUTO else int(text) if text.isascii() and text.isdecimal() else 0
+    slots: int = names.FRONTIER_SLOTS.read(settings)
+    most = min(MOST_WORKERS, slots)
+    number = min(_processors(), most) if text == AUTO else int(text) if text.isascii() and text.isdecimal() else 0
     if not 1 <= number <= MOST_WORKERS:
         rule = f"must be a number of workers from 1 to {MOST_WORKERS}, or auto, got {text!r}"
         raise SettingError("CRAWL_WORKERS", rule, "Write 4 for four workers.")
+    if number > most:
+        rule = f"is {number}, but the frontier has {slots} slots, each of which is in one worker (FRONTIER_SLOTS)"
+        raise SettingError(
+            "CRAWL_WORKERS", rule, "Start fewer, or a new job with FRONTIER_SLOTS of four times as many."
+        )
     if number > 1 and not hasattr(os, "fork"):
         rule = f"must be 1 on this system, which cannot fork a process, got {text!r}"
         raise SettingError("CRAWL_WORKERS", rule, "Remove it; on Windows, crawl in WSL or a container.")
@@ -61,7 +68,7 @@ def number_of_workers(settings: BaseSettings) -> int:
 def _processors() -> int:
     """Return the number of processors that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
-    return min(len(affinity(0)) if affinity is not None else os.cpu_count() or 1, MOST_WORKERS)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 # ── the template ──

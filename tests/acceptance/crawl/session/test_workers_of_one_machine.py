@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.jobprocess import proc
-from tests.support.crawls import Crawl, Project, Running, collect, key
+from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
 from tests.support.eventually import eventually
+from tests.support.servers import RunningServer
 from tests.support.sites import Answer, ListeningSite
 
 JOB = "1/1/1"
@@ -67,15 +68,16 @@ class Group:
     def __init__(self, folder: Path, site: Pages) -> None:
         self.site = site
         to_site = f'SERVER_CONNECT_TO = ["{HOST}:{site.port}=127.0.0.1:{site.port}"]'
-        self.project = Project(folder / "crawl", SPIDERS, SETTINGS + to_site, is_forked=False)
+        self.project = Project(folder / "crawl", SPIDERS, SETTINGS + to_site)
         self.folder = self.project.folder
         (self.folder / "workers").mkdir()
 
-    def start(self, *arguments: str, by_extraction: bool = False) -> Running:
-        """Start the command."""
+    def start(self, *arguments: str, by_extraction: bool = False, environment: dict[str, str] | None = None) -> Running:
+        """Start the command with these settings."""
         site = f"site=http://{HOST if by_extraction else '127.0.0.1'}:{self.site.port}"
         settings = ("LOG_LEVEL=INFO", f"EXTRACT_API_ENABLED={by_extraction}", *arguments)
-        return self.project.start("chains", "-a", site, *(word for setting in settings for word in ("-s", setting)))
+        words = ["-a", site, *(word for setting in settings for word in ("-s", setting))]
+        return self.project.start("chains", *words, environment=environment)
 
     def workers(self, number: int, running: Running) -> set[int]:
         """The process IDs of workers that have crawled, once they are so many."""
@@ -94,9 +96,10 @@ class Group:
         metadata = self.project.stored(lambda client, _project: client.jobs.metadata(key(JOB)))
         return metadata["state"], metadata.get("close_reason", "")
 
-    def check(self) -> None:
+    def check(self, found: list[dict] | None = None) -> None:
         """Each item is stored once, of each page that was crawled, and no worker is left."""
-        items = Counter((item["chain"], item["number"]) for item in self.project.items(JOB))
+        found = self.project.items(JOB) if found is None else found
+        items = Counter((item["chain"], item["number"]) for item in found)
         assert set(items.values()) == {1}
         last = Counter(chain for chain, _ in items)
         assert set(items) == {(chain, number) for chain in range(CHAINS) for number in range(last[chain])}
@@ -243,6 +246,20 @@ def test_an_interrupt_of_another_worker_closes_the_crawl_as_well(group):
     crawl = running.end()
     assert (crawl.returncode, crawl.reason) == (0, "shutdown")
     assert group.state() == ("finished", "shutdown")
+
+
+@pytest.mark.long
+def test_workers_of_one_machine_share_a_platform_elsewhere(group, tmp_path):
+    with RunningServer(tmp_path / "elsewhere") as server:
+        environment = {"PLATFORM_URL": server.url, "PLATFORM_API_KEY": server.platform_key}
+        running = group.start(environment=environment)
+        (other,) = group.workers(2, running) - {running.process.pid}
+        running.process.kill()
+        running.process.wait()
+        group.go()
+        eventually(group.lives, lambda lives: not lives, details=running.log.read_text)
+        assert other
+        group.check(ask_server(server.url, server.platform_key, lambda client: collect(client.items.iter(key(JOB)))))
 
 
 @pytest.mark.long

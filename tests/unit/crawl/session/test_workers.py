@@ -36,11 +36,18 @@ class Own(FrontierScheduler):
 
 
 @pytest.mark.parametrize(
-    ("given", "number"), [({}, 1), ("1", 1), (4, 4), (" 4 ", 4), ("256", 256), ("auto", 3)], ids=str
+    ("given", "slots", "number"),
+    [(None, 8, 1), ("1", 8, 1), (4, 8, 4), (" 4 ", 4, 4), ("256", 999, 256), ("auto", 8, 3), ("auto", 2, 2)],
 )
-def test_the_number_of_workers(given, number, monkeypatch):
+def test_the_number_of_workers(given, slots, number, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 2, 5}, raising=False)
-    assert number_of_workers(Settings({"CRAWL_WORKERS": given} if given else {})) == number
+    settings = {"FRONTIER_SLOTS": slots, **({"CRAWL_WORKERS": given} if given else {})}
+    assert number_of_workers(Settings(settings)) == number
+
+
+def test_more_workers_than_slots_are_refused():
+    with pytest.raises(SettingError, match="CRAWL_WORKERS is 9, but the frontier has 8 slots"):
+        number_of_workers(Settings({"CRAWL_WORKERS": 9}))
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "257", "1.5", "many", "", "²"])
