@@ -18,8 +18,10 @@ from scrapy_ext import settings as names
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.session.close_limits import take_over
 from scrapy_ext.crawl.session.embedded import begin_early
+from scrapy_ext.crawl.session.forked import is_forked
 from scrapy_ext.crawl.session.group import group_of
 from scrapy_ext.crawl.session.project import command_of
+from scrapy_ext.crawl.session.workers import begin_workers
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
@@ -89,6 +91,7 @@ class Addon:
             # This overrides the project's settings for its crawls.
             settings.set("EXTRACT_API_LEDGER", False, priority="spider")
         self._begin_server(settings)
+        self._begin_workers()
         if names.EXTRACT_API_ENABLED.read(settings):
             _enable_extraction(settings)
         if self._command is not None:
@@ -103,9 +106,13 @@ class Addon:
 
             settings.setdefault_in_component_priority_dict("EXTENSIONS", ErrorSnapshots, 0)
 
+    def _begin_workers(self) -> None:
+        if self._crawler is not None and self._crawler.crawling and self._command is None:
+            begin_workers(self._crawler)
+
     def _begin_server(self, settings: BaseSettings) -> None:
         """Begin the embedded server of a crawl; ``scrapy shell``, which crawls nothing, may never need it."""
-        if self._crawler is None or not self._crawler.crawling:
+        if self._crawler is None or not self._crawler.crawling or is_forked(settings):
             return
         needed = (names.PLATFORM_ENABLED, names.FRONTIER_ENABLED, names.DUPEFILTER_COLLECTION)
         begin_early(

@@ -382,6 +382,14 @@ FRONTIER_PREFETCH = _setting(
     least=1,
 )
 
+# ── workers ──
+CRAWL_WORKERS = _setting(
+    "CRAWL_WORKERS",
+    "1",
+    "Number of processes of this machine that run a crawl together as one job, at most FRONTIER_SLOTS; auto: one for "
+    "each processor that it may use. For the commands scrapy crawl and scrapy runspider.",
+)
+
 # ── dupefilter ──
 DUPEFILTER_COLLECTION = _setting(
     "DUPEFILTER_COLLECTION",

@@ -55,6 +55,8 @@ _HEAD: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (\S+): "
 _REPORTED_BY_CRAWL: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
 #: Restarts of a server that ends unexpectedly.
 _RESTARTS: Final = 10
+#: Seconds between two attempts to have the port of a predecessor.
+_PORT_PAUSE: Final = 0.1
 #: Attribute of a crawler that holds its server until the session takes it.
 _ATTRIBUTE: Final = "_scrapy_ext_early_server"
 
@@ -78,12 +80,28 @@ def check_installed() -> None:
         )
 
 
+class ServerAddress(msgspec.Struct, frozen=True):
+    """Address and keys of an embedded server, at which another process can start it again. ``repr`` omits the keys.
+
+    ``platform``: its data is kept.
+    """
+
+    url: str
+    extract_key: str
+    platform_key: str
+    platform: bool
+
+    def __repr__(self) -> str:
+        return f"ServerAddress({self.url!r})"
+
+
 class EmbeddedServer:
     """Server in a child process. Call :meth:`start` once; :meth:`stop` may be called at any time. Without ``platform``
     its data is not kept. :meth:`begin` before that lets the child start while this process prepares.
 
     A child that ends unexpectedly (killed for its memory, say) is started again on the same port with the same keys;
     its clients notice a short outage. If that does not help, ``on_lost`` is called in the loop of :meth:`start`.
+    ``successor_at``: it replaces a server there, whose process has ended and which ends as well.
     """
 
     def __init__(
@@ -92,6 +110,7 @@ class EmbeddedServer:
         *,
         platform: bool = True,
         runner: bool = False,
+        successor_at: ServerAddress | None = None,
     ) -> None:
         #: Called when the server has ended and cannot be started again.
         self.on_lost: Callable[[EmbeddedServerError], None] | None = None
@@ -103,11 +122,17 @@ class EmbeddedServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._log_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._thread: threading.Thread | None = None
-        self.extract_key = os.urandom(16).hex()
-        self.platform_key = os.urandom(16).hex()
+        self.extract_key = successor_at.extract_key if successor_at else os.urandom(16).hex()
+        self.platform_key = successor_at.platform_key if successor_at else os.urandom(16).hex()
         self._config = self._configured(settings, runner=runner)
         self._more_environment = _environment(settings)
+        #: That of the predecessor, which may be ending; 0: any free port.
+        self._port = urlsplit(successor_at.url).port or 0 if successor_at else 0
         self.url = ""
+
+    @property
+    def address(self) -> ServerAddress:
+        return ServerAddress(self.url, self.extract_key, self.platform_key, self._temporary is None)
 
     def _configured(self, settings: BaseSettings, *, runner: bool) -> ServerConfig:
         given = names.of_server(settings)
@@ -177,7 +202,14 @@ class EmbeddedServer:
 
     def _keep(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
         """Run the child, and start it again until it is stopped."""
-        url, status = self._run(0, lambda url: _call(loop, _settle, ready, url, None))
+
+        def on_ready(url: str) -> None:
+            _call(loop, _settle, ready, url, None)
+
+        url, status = self._run(self._port, on_ready)
+        while not url and self._port and not self._stopping.wait(_PORT_PAUSE):
+            # Its predecessor has the port until it has ended; ``start`` bounds the wait.
+            url, status = self._run(self._port, on_ready)
         if not url:
             error = f"the embedded server did not start: {self._output()}"
             _call(loop, _settle, ready, "", EmbeddedServerError(error))

@@ -63,6 +63,11 @@ class Ending:
             self.is_replaced |= isinstance(error, Gone)
             logger.error("%s", error)
 
+    def give_up(self, reason: Exception) -> None:
+        """Record that there is nothing to crawl, which is no failure."""
+        self.failure = self.failure or reason
+        logger.info("%s", reason)
+
     def note_successor(self, *, exists: bool) -> None:
         """Record whether another process runs the job now."""
         self.is_replaced = exists

@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 #: Setting by which whoever starts the workers of a job makes each of them join: the number of workers, or its bounds as
 #: ``4..32``. ``resume`` before it: no worker of an earlier start is alive. Not for users.
 SETTING: Final = GROUP_SETTING
-_RESUME: Final = "resume "
+RESUME: Final = "resume "
 #: Seconds without a new report after which a worker is considered dead, and after which a worker considers itself so.
 _SILENT: Final = 6.0
 _LAPSED: Final = 4.0
@@ -79,7 +79,7 @@ def group_of(settings: BaseSettings) -> str | None:
 
 def workers_of(settings: BaseSettings) -> int:
     """Return the highest number of workers of the group that the crawl is to join."""
-    return bounds_of(settings[SETTING].removeprefix(_RESUME)).most
+    return bounds_of(settings[SETTING].removeprefix(RESUME)).most
 
 
 class Group:
@@ -145,8 +145,8 @@ class Group:
             job=str(key),
             nonce=secrets.token_hex(16),
             number=1,
-            workers=given.removeprefix(_RESUME),
-            resume=given.startswith(_RESUME),
+            workers=given.removeprefix(RESUME),
+            resume=given.startswith(RESUME),
         )
         sent = 0.0
 

@@ -38,6 +38,22 @@ class CrawlJob(msgspec.Struct, frozen=True):
         return self.resumed and self.attempt is None
 
 
+class JobOverError(Exception):
+    """The job has ended before this worker could join those that run it."""
+
+    def __init__(self, key: JobKey) -> None:
+        super().__init__(f"Job {key} has ended before this worker could join the others")
+
+
+async def running_job(client: PlatformClient, text: str) -> CrawlJob:
+    """Return a job that other workers run; raises :class:`JobOverError`."""
+    key = JobKey.parse(text)
+    metadata = await _metadata(client, key)
+    if metadata.get("state") != JobState.RUNNING.value:
+        raise JobOverError(key)
+    return CrawlJob(key, resumed=True, former=metadata)
+
+
 async def open_job(
     client: PlatformClient, project: int, spider_name: str, resume: str | None, *, is_shared: bool = False
 ) -> CrawlJob:

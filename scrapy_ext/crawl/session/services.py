@@ -12,7 +12,8 @@ from scrapy.settings import BaseSettings
 from scrapy_ext import settings as names
 from scrapy_ext.client.http import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
-from scrapy_ext.crawl.session.embedded import EmbeddedServer, EmbeddedServerError
+from scrapy_ext.crawl.session.embedded import EmbeddedServer, EmbeddedServerError, ServerAddress
+from scrapy_ext.crawl.session.forked import server_of
 from scrapy_ext.settings import Setting, SettingError
 
 
@@ -27,6 +28,8 @@ class Services(msgspec.Struct, frozen=True):
     platform_urls: PlatformUrls | None
     platform_key: str
     project: int
+    #: The embedded server, which this process or another worker of this machine runs; None: there is none.
+    server: ServerAddress | None = None
 
     def __repr__(self) -> str:
         return f"Services(extract_url={self.extract_url!r}, platform_urls={self.platform_urls!r})"
@@ -133,6 +136,9 @@ async def services(
         configured = Configured.read(settings)
         embedded_platform = platform and configured.platform_urls is None
         embedded = (extraction and configured.extract_url is None) or embedded_platform
+        if (shared := server_of(settings)) is not None:
+            yield _resolve(configured, shared)
+            return
         if early is not None and not (embedded and early.is_for(settings, platform=embedded_platform)):
             await early.stop()
             server = None
@@ -142,7 +148,7 @@ async def services(
             server = server or EmbeddedServer(settings, platform=embedded_platform, runner=runner)
             server.on_lost = on_lost
             await server.start()
-        yield _resolve(configured, server)
+        yield _resolve(configured, server.address if server is not None else None)
     finally:
         if server is not None:
             await server.stop()
@@ -153,7 +159,7 @@ async def _check_platform(settings: BaseSettings, configured: Configured) -> Non
         await client.jobq.count(configured.project)
 
 
-def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:
+def _resolve(configured: Configured, server: ServerAddress | None) -> Services:
     url = server.url if server is not None else ""
     return Services(
         configured.extract_url or f"{url}/v1",
@@ -161,6 +167,7 @@ def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:
         configured.platform_urls or (PlatformUrls.single(url) if url else None),
         configured.platform_key or (server.platform_key if server is not None else ""),
         configured.project,
+        server,
     )
 
 

@@ -30,11 +30,11 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import JOB_DELETED, SHUTDOWN
+from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED, SHUTDOWN
 from scrapy_ext.api.platform.workers import Closing, Totals
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unauthorized
+from scrapy_ext.client.platform.errors import AttemptOver, BadRequest, Gone, NotFound, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.compatibility.scrapy import close_at_start
@@ -45,7 +45,8 @@ from scrapy_ext.crawl.session.close_limits import CloseLimits
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import Ending
 from scrapy_ext.crawl.session.group import Group, group_of
-from scrapy_ext.crawl.session.job import CrawlJob, JobFile, open_job, open_job_of
+from scrapy_ext.crawl.session.job import CrawlJob, JobFile, JobOverError, open_job, open_job_of, running_job
+from scrapy_ext.crawl.session.machine import Machine
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
 from scrapy_ext.crawl.session.permits import Demand, Permits
 from scrapy_ext.crawl.session.plain_stats import plain_reason
@@ -68,6 +69,7 @@ logger = logging.getLogger(__name__)
 #: Close reasons by the error that kept the session from opening.
 _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (SettingError, "bad_setting"),
+    (JobOverError, FINISHED),
     (EmbeddedServerError, "embedded_server_failed"),
     (Unauthorized, "platform_bad_key"),
     (AttemptOver, REPLACED),
@@ -76,6 +78,9 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (Fenced, REPLACED),
     (UnsupportedScrapyError, "unsupported_scrapy"),
 )
+
+#: Status of a join of a job that has ended, or was deleted.
+_NO_LONGER_RUNS: Final = (409, 404)
 
 #: Attribute of a crawler that holds its session, so that both have the same lifetime.
 _ATTRIBUTE: Final = "_scrapy_ext_session"
@@ -121,6 +126,7 @@ class Session:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._machine = Machine(crawler)
         self._needs = _Needs()
         self._resources = AsyncExitStack()
         self._opening: asyncio.Future[None] | None = None
@@ -276,6 +282,7 @@ class Session:
         try:
             for setting in names.SETTINGS.values():
                 setting.read(settings)
+            self._machine.check()
             await self._resources.enter_async_context(exporting_crawl(self._crawler, self.span_attributes))
             found = services(
                 settings,
@@ -290,12 +297,19 @@ class Session:
         except (SettingError, EmbeddedServerError, PlatformError, UnsupportedScrapyError) as error:
             self.refuse(error)
             await self._resources.aclose()
+        except JobOverError as error:
+            self.ending.give_up(error)
+            await self._resources.aclose()
 
     async def _open_platform(self, opened: _Opened) -> None:
         client = new_platform_client(self._crawler.settings, opened.services)
         opened.client = client = await self._resources.enter_async_context(client)
-        opened.job = job = await self._open_job(client, opened.services.project)
-        logger.info("Job %s %s", job.key, "started" if job.begun else "resumed")
+        self._resources.push_async_callback(self._machine.close)
+        job = await self._open_job(client, opened.services.project)
+        self._machine.lock(job.key)
+        if not self._machine.is_forked:
+            opened.job = job
+            logger.info("Job %s %s", job.key, "started" if job.begun else "resumed")
         given = group_of(self._crawler.settings)
         if given is not None:
             job = await self._join(opened, client, job, given)
@@ -306,12 +320,20 @@ class Session:
         self.writers.outage.remedy = (
             f"To stop the crawl meanwhile, press Ctrl-C twice; PLATFORM_JOB={job.key} resumes it later."
         )
+        lost = partial(self.fail, reason="embedded_server_failed")
+        self.ending.after_finish.append(self._machine.finished)
+        self._machine.begin(job.key, job.worker, opened.services, on_lost=lost)
 
     async def _join(self, opened: _Opened, client: PlatformClient, job: CrawlJob, given: str) -> CrawlJob:
         """Join the group of the job. From then on calls have the token of the attempt, until it has ended."""
         settings, outage = self._crawler.settings, self.writers.outage
         retry = Retry(names.PLATFORM_RETRY_TIME.read(settings), outage=outage)
-        opened.group = group = await Group.join(client, job.key, given, retry, outage)
+        try:
+            opened.group = group = await Group.join(client, job.key, given, retry, outage)
+        except (BadRequest, NotFound) as error:
+            if self._machine.is_forked and error.status in _NO_LONGER_RUNS:
+                raise JobOverError(job.key) from None
+            raise
         opened.job = job = group.job(job)
         found = msgspec.structs.replace(opened.services, platform_key=group.token)
         opened.client = await self._resources.enter_async_context(new_platform_client(settings, found))
@@ -365,6 +387,8 @@ class Session:
     async def _open_job(self, client: PlatformClient, project: int) -> CrawlJob:
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
         given: str | None = names.PLATFORM_JOB.read(self._crawler.settings)
+        if given is not None and self._machine.is_forked:
+            return await running_job(client, given)
         if given is None and self._needs.job_file is not None:
             return await open_job_of(client, project, spider_name, self._needs.job_file)
         return await open_job(

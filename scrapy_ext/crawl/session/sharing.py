@@ -1,0 +1,104 @@
+"""Parts of a crawl that several workers cannot share: refused when the crawl opens, or warned of once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Request, Response
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+
+from scrapy_ext import settings as names
+from scrapy_ext.settings import SettingError
+
+logger = logging.getLogger(__name__)
+
+_SCHEDULER: Final = "scrapy_ext.scheduler"
+
+
+class _Refused(NamedTuple):
+    """A setting that is refused beside ``CRAWL_WORKERS`` when the condition holds."""
+
+    name: str
+    condition: Callable[[BaseSettings], object]
+    rule: str
+    remedy: str = "Remove it, or CRAWL_WORKERS."
+
+
+_REFUSED: Final = (
+    _Refused(
+        "FEEDS",
+        lambda settings: settings.getdict("FEEDS"),
+        "and -o cannot be used with CRAWL_WORKERS: each worker would write the file",
+        "Remove it, and export the items of the job when it is finished: scrapy platform items JOB --output FILE.",
+    ),
+    _Refused(
+        "FRONTIER_WORKER",
+        lambda settings: settings.get("FRONTIER_WORKER") is not None,
+        "cannot be set beside CRAWL_WORKERS: it is for workers that are started one by one",
+    ),
+    _Refused(
+        "PLATFORM_ENABLED",
+        lambda settings: not names.PLATFORM_ENABLED.read(settings),
+        "must be True with CRAWL_WORKERS: the workers run a job of the platform",
+    ),
+    _Refused(
+        "FRONTIER_ENABLED",
+        lambda settings: not names.FRONTIER_ENABLED.read(settings),
+        "must be True with CRAWL_WORKERS: another scheduler cannot share requests",
+    ),
+    _Refused(
+        "SCHEDULER",
+        lambda settings: not _is_ours(settings),
+        "must be scrapy_ext.scheduler.FrontierScheduler with CRAWL_WORKERS: another scheduler cannot share requests",
+    ),
+    _Refused(
+        "PLATFORM_ITEMS_MODE",
+        lambda settings: names.PLATFORM_ITEMS_MODE.read(settings) == "streaming",
+        "must be exact with CRAWL_WORKERS: else the items of a worker that died would be stored again",
+    ),
+    *(
+        _Refused(budget.name, budget.read, "cannot be set with CRAWL_WORKERS: each worker would spend as much")
+        for budget in (names.EXTRACT_API_MAX_COST, names.EXTRACT_API_MAX_REQUESTS)
+    ),
+)
+
+
+def check_shareable(settings: BaseSettings) -> None:
+    """Raise :class:`SettingError` for the first setting that workers cannot share."""
+    for each in _REFUSED:
+        if each.condition(settings):
+            raise SettingError(each.name, each.rule, each.remedy)
+
+
+def _is_ours(settings: BaseSettings) -> bool:
+    scheduler = load_object(settings["SCHEDULER"])
+    return any(base.__module__ == _SCHEDULER for base in getattr(scheduler, "__mro__", ()))
+
+
+class SharingWarnings:
+    """Warnings of one worker about what it has for itself."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        if crawler.settings.getbool("COOKIES_ENABLED"):
+            crawler.signals.connect(self._response_received, signal=signals.response_received)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+
+    def _response_received(self, response: Response, request: Request) -> None:
+        if b"Set-Cookie" not in response.headers or request.meta.get("dont_merge_cookies"):
+            return
+        logger.warning(
+            "%s sets a cookie. Each worker has its own cookies, and requests of a host can continue in another worker. "
+            "If the site needs its cookies, remove CRAWL_WORKERS; if not, set COOKIES_ENABLED = False",
+            response.url,
+        )
+        self._crawler.signals.disconnect(self._response_received, signal=signals.response_received)
+
+    def _spider_closed(self, spider: Spider) -> None:
+        if getattr(spider, "state", None):
+            logger.warning("spider.state is not shared: each worker has its own")
