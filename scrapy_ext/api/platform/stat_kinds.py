@@ -6,6 +6,7 @@ that is set keeps the later value.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -20,6 +21,8 @@ LEFT_OUT: Final = "platform/stats/left_out"
 ELAPSED: Final = "elapsed_time_seconds"
 ITEMS: Final = "item_scraped_count"
 RESPONSES: Final = "downloader/response_count"
+#: Integers that a reader of JSON can hold in 64 bits.
+INTEGERS: Final = range(-(2**63), 2**64)
 _START: Final = "start_time"
 _FINISH: Final = "finish_time"
 #: Rates a minute, and the stats that they are of.
@@ -80,9 +83,12 @@ _COMBINE: Final[Mapping[StatKind, Callable[[Any, Any], Any]]] = {
 
 
 def combined(kind: StatKind, former: object, value: object) -> Any:
-    """Return one value of two; the later one, ``value``, if either is no number."""
+    """Return one value of two; the later one, ``value``, if either is no number, or both are no number of JSON."""
     combine = _COMBINE.get(kind)
-    return value if combine is None or not (is_number(former) and is_number(value)) else combine(former, value)
+    if combine is None or not (is_number(former) and is_number(value)):
+        return value
+    both = combine(former, value)
+    return both if math.isfinite(both) and (isinstance(both, float) or both in INTEGERS) else value
 
 
 def merged(former: Mapping[str, Stat], present: Mapping[str, Stat], *, keeps_last: bool = False) -> dict[str, Stat]:

@@ -80,7 +80,8 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     errors: _Count = 0
 
     def plus(self, other: Counts) -> Counts:
-        return Counts(self.items + other.items, self.responses + other.responses, self.errors + other.errors)
+        pairs = ((self.items, other.items), (self.responses, other.responses), (self.errors, other.errors))
+        return Counts(*(min(sum(pair), MAX_NUMBER) for pair in pairs))
 
 
 class Silent(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -154,13 +155,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 def report_of(given: Mapping[str, Any]) -> Report:
     """Return the report with the given fields; raises :class:`ContractError`."""
     report = checked(Report, given, "a report")
-    faults: list[Violation] = []
+    early = [name for name in ("last", "silent", "start") if report.is_join and getattr(report, name)]
+    faults = [Violation(name, "cannot be sent in a join", "Join first.") for name in early]
     if report.is_join and report.nonce is None:
         faults.append(Violation("nonce", "is required to join", "Send 32 random hexadecimal digits."))
     if not report.is_join and (report.workers or report.resume):
         faults.append(Violation("attempt", "has joined", "Leave out workers and resume, which a join has."))
-    if report.is_join and report.last:
-        faults.append(Violation("last", "cannot be true in a join", "Join first."))
     if report.last and report.outcome is None:
         faults.append(Violation("outcome", "is required with last", "Send the close reason of the crawl."))
     if faults:

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.stat_kinds import LEFT_OUT, MAX_BYTES, leave_out, sizes_of
+from scrapy_ext.api.platform.stat_kinds import INTEGERS, LEFT_OUT, MAX_BYTES, leave_out, sizes_of
 from scrapy_ext.api.violations import encodable
 
 #: Levels of nested values, and nested values of all stats together.
@@ -26,8 +26,6 @@ _MAX_DEPTH: Final = 32
 _MAX_NESTED: Final = 100_000
 #: Characters that are left of a shortened value, and of a name.
 KEPT: Final = 500
-#: Integers that a reader of JSON can hold in 64 bits.
-_INTEGERS: Final = range(-(2**63), 2**64)
 
 _encode = msgspec.json.encode
 
@@ -79,7 +77,7 @@ class _Conversion:
         if isinstance(value, bool) or value is None:
             return value
         if isinstance(value, int):
-            return int(value) if value in _INTEGERS else str(value)
+            return int(value) if value in INTEGERS else str(value)
         if isinstance(value, float):
             return float(value) if math.isfinite(value) else repr(float(value))
         if isinstance(value, datetime):

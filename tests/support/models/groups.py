@@ -69,7 +69,6 @@ class State(NamedTuple):
     cancelled: bool = False
     reason: str | None = None
     ends: int = 0
-    has_group: bool = False
     last_attempt: int = 0
     rows: tuple[Row, ...] = ()
     closing: str | None = None

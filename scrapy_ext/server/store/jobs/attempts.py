@@ -2,12 +2,13 @@
 
 Rules:
 
-- A job has at most one attempt, and each has its own number. An earlier attempt may write nothing more:
-  :mod:`..fencing` ensures that in the transaction of each write.
+- A job has at most one attempt, one with a group several, and each has its own number. An earlier attempt may write
+  nothing more: :mod:`..fencing` ensures that in the transaction of each write.
 - The close reason that a job's process sends is kept with the attempt. The job is finished after its process has ended,
   in :func:`_end` and :func:`_give_back` alone, so that no other attempt runs beside it, and a cancellation or timeout
   decides on the reason.
-- Locks are taken in this order: node, attempt, job, activity. A transaction locks one attempt.
+- Locks are taken in this order: node, attempt, group, job, activity. A transaction locks one attempt.
+- The end of an attempt ends its job, unless the job has a group with other workers (:mod:`.group_ends`).
 """
 
 from __future__ import annotations

@@ -67,9 +67,11 @@ class Group(NamedTuple):
 
 
 async def open_group(tx: Transaction, key: JobKey, bounds: Bounds, now: int) -> None:
-    """Make the group of a job, unless it has one. Its attempts continue the numbers that the job has given."""
+    """Make the group of a job, unless it has one or does not exist. Its attempts continue the numbers of the job."""
     job = await get_job(tx, key)
-    given = None if job is None else job.metadata.get("attempt")
+    if job is None:
+        return
+    given = job.metadata.get("attempt")
     await tx.execute(
         """INSERT INTO worker_groups (project, spider, job, least, most, target, changed, last_attempt)
            VALUES ($1, $2, $3, $4, $5, $4, $6, $7) ON CONFLICT (project, spider, job) DO NOTHING""",

@@ -181,17 +181,8 @@ async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> Att
     """Return the attempt of a worker that joins: a new one, or that of the same join before."""
     if report.resume:
         await lock_local(tx, key)
-    job = await get_job(tx, key)
-    if job is None:
-        raise _no_group(key)
-    if job.state is not JobState.RUNNING:
-        raise _refused("job", f"{key} is {job.state.value}, and takes no workers", "Resume it, or start a new one.")
     bounds = None if report.workers is None else bounds_of(report.workers)
-    if bounds is not None:
-        await open_group(tx, key, bounds, now)
-    group = await lock_group(tx, key)
-    if group is None:
-        raise _no_group(key)
+    group = await _group_of_running(tx, key, bounds, now)
     rows = await rows_of(tx, key)
     known = next((row for row in rows if row.state.nonce == report.nonce), None)
     if known is not None:
@@ -209,6 +200,19 @@ async def _joined(tx: Transaction, key: JobKey, report: Report, now: int) -> Att
     row = AttemptRow(group.last_attempt, worker, "", now, 0, None, state)
     await add_local(tx, key, row)
     return row
+
+
+async def _group_of_running(tx: Transaction, key: JobKey, bounds: Bounds | None, now: int) -> Group:
+    """Lock the group of a running job. With ``bounds``, make that of a job that has none."""
+    if bounds is not None:
+        await open_group(tx, key, bounds, now)
+    group = await lock_group(tx, key)
+    job = await get_job(tx, key)  # after the lock: another worker may just have ended the job
+    if group is None or job is None:
+        raise _no_group(key)
+    if job.state is not JobState.RUNNING:
+        raise _refused("job", f"{key} is {job.state.value}, and takes no workers", "Resume it, or start a new one.")
+    return group
 
 
 async def _without_former(tx: Transaction, key: JobKey, group: Group, former: Sequence[AttemptRow]) -> Group:

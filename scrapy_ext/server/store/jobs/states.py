@@ -243,10 +243,25 @@ async def delete_finished(tx: Transaction, job: StoredJob, stamp: Stamp) -> Move
 
 async def start_on(tx: Transaction, job: StoredJob, node: str, stamp: Stamp) -> int:
     """Start a locked pending job on a node; return the number of the attempt. Then :func:`report_started`."""
-    number = int(job.metadata.get("attempt", 0)) + 1
+    number = await _next_attempt(tx, job)
     metadata = {**job.metadata, "attempt": number, "node": node}
     await _enter(tx, job, JobState.RUNNING, metadata, stamp)
     await save(tx, job.key, metadata, stamp.now, from_client=False)
+    return number
+
+
+async def _next_attempt(tx: Transaction, job: StoredJob) -> int:
+    """Return a number that no attempt at a job has had, also none of its group."""
+    group = await tx.fetchrow(
+        "SELECT last_attempt FROM worker_groups WHERE project = $1 AND spider = $2 AND job = $3 FOR UPDATE", *job.key
+    )
+    number = max(int(job.metadata.get("attempt", 0)), group[0] if group else 0) + 1
+    if group is not None:
+        await tx.execute(
+            "UPDATE worker_groups SET last_attempt = $4 WHERE project = $1 AND spider = $2 AND job = $3",
+            *job.key,
+            number,
+        )
     return number
 
 

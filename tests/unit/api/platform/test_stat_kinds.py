@@ -56,6 +56,9 @@ COMBINED: list[tuple[StatKind, Any, Any, Any]] = [
     (SUM, 2, "b", "b"),
     (SUM, True, True, True),
     (MAX, None, 3, 3),
+    (SUM, 2**63, 2**63, 2**63),
+    (SUM, -(2**63), -1, -1),
+    (SUM, 1e308, 1.5e308, 1.5e308),
 ]
 
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from scrapy_ext.api.fields import fields_of
+from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.api.platform.stat_kinds import Stat, StatKind
 from scrapy_ext.api.platform.workers import (
     MOST_WORKERS,
@@ -63,7 +64,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({**REPORT, "number": 0}, "number: must be a whole number"),
     ({**JOIN, "nonce": NONCE.upper()}, "nonce: must be 32 hexadecimal digits"),
     ({**JOIN, "nonce": None}, "nonce: is required to join"),
-    ({**JOIN, "last": True, "outcome": "finished"}, "last: cannot be true in a join"),
+    ({**JOIN, "last": True, "outcome": "finished"}, "last: cannot be sent in a join"),
+    ({**JOIN, "silent": [[1, 2]]}, "silent: cannot be sent in a join"),
+    ({**JOIN, "start": "done"}, "start: cannot be sent in a join"),
     ({**JOIN, "workers": "0"}, "workers: must be a number of workers from 1 to 256"),
     ({**JOIN, "resume": 1}, "resume: must be true or false"),
     ({**REPORT, "workers": "4"}, "attempt: has joined"),
@@ -101,6 +104,10 @@ def test_bounds_are_a_number_or_two(text: str, bounds: tuple[int, int]) -> None:
 def test_other_bounds_are_refused(text: str) -> None:
     with pytest.raises(ContractError, match="CRAWL_WORKERS: must be a number of workers"):
         bounds_of(text, "CRAWL_WORKERS")
+
+
+def test_a_sum_of_counts_is_one_that_can_be_stored() -> None:
+    assert Counts(MAX_NUMBER, 1, 2).plus(Counts(1, 3)) == Counts(MAX_NUMBER, 4, 2)
 
 
 def test_a_reason_fits_into_a_job() -> None:

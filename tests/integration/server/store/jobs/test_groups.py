@@ -135,6 +135,38 @@ async def test_a_job_is_finished_if_the_end_was_found_after_the_last_loss(
     assert (await state(store, job))[0] == expected
 
 
+async def test_no_number_of_an_attempt_is_used_again(store: Store, job: JobKey, change: Change) -> None:
+    await change("UPDATE worker_groups SET last_attempt = 3")
+    for attempt in (1, 2, 3):
+        await store.attempts.give_back(Attempt(job, attempt))
+    assert await store.attempts.place() == [Attempt(job, 4)]
+    assert (await report(store, job, 4)).run_start
+    with pytest.raises(ContractError, match="attempt: 3 of job 1/1/1 is over"):
+        await report(store, job, 3)
+
+
+async def test_workers_without_a_node_take_none_of_the_places_of_a_project(store: Store) -> None:
+    await store.nodes.join(StoredNode("a", "host", 6, frozenset(), 1, 1, 1, draining=False))
+    await store.projects.merge(1, {"max_running": b"1"})
+    new = [NewJob("spider", state, {}) for state in (JobState.RUNNING, JobState.PENDING)]
+    local, waiting = await store.jobs.add(1, new, "tests")
+    assert isinstance(local, JobKey)
+    await store.groups.report(local, Report(job=str(local), nonce="0" * 32, number=1, workers="2"))
+    assert [attempt.key for attempt in await store.attempts.place()] == [waiting]
+    assert await store.attempts.orphaned() == []
+
+
+async def test_the_rows_of_killed_workers_go_with_their_deleted_job(store: Store, clock: Clock, look: Look) -> None:
+    (local,) = await store.jobs.add(1, [NewJob("spider", JobState.RUNNING, {})], "tests")
+    assert isinstance(local, JobKey)
+    await store.groups.report(local, Report(job=str(local), nonce="0" * 32, number=1, workers="2"))
+    await store.jobs.delete(1, [local], "tests")
+    clock.now += 40 * 24 * 3600 * 1000
+    await store.purge()
+    assert sum([forgotten async for forgotten in store.expiry.deleted_jobs(30)]) == 1
+    assert await look("SELECT (SELECT count(*) FROM attempts), (SELECT count(*) FROM worker_groups)") == [(0, 0)]
+
+
 async def test_a_job_with_a_reason_to_close_ends_when_its_node_dies(store: Store, job: JobKey) -> None:
     await report(store, job, 2, closing="closespider_itemcount")
     await store.attempts.release_jobs("a", 1, 5)
