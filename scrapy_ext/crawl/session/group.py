@@ -264,7 +264,7 @@ class Group:
         and the crawl is finished. Raises :class:`PlatformError`."""
         # A spider that could not be opened was not closed before.
         self.close(reason)
-        await self._wait_for_others()
+        await self._wait_for_others(reason)
         await self.stop()
 
         async def send() -> ReportAnswer:
@@ -280,18 +280,19 @@ class Group:
             return False
         return reason == FINISHED and answer.closing is None and all(worker.ended for worker in answer.workers)
 
-    async def _wait_for_others(self) -> None:
+    async def _wait_for_others(self, reason: str) -> None:
         """Wait until this worker may leave the group.
 
         If a worker dies and nobody reports its silence, the job does not end. So the worker with the lowest attempt
-        leaves last, and another one leaves only when it has seen that that one is alive.
+        leaves last, and another one leaves only when it has seen that that one is alive. A worker that leaves alone
+        does not wait: the others go on, and notice a dead one.
         """
         seen: LiveWorker | None = None
         with contextlib.suppress(PlatformError):
             await self.refreshed()
         while self._task is not None and not self._task.done():
             first = min(self._others, key=lambda worker: worker.attempt, default=None)
-            if first is None:
+            if first is None or self._leaves_alone(reason):
                 return
             if first.attempt < self.attempt:
                 if seen is None or seen.attempt != first.attempt:
@@ -300,6 +301,10 @@ class Group:
                     return
                 self.hurry()
             await self._round.wait()
+
+    def _leaves_alone(self, reason: str) -> bool:
+        """Return true if the crawl goes on without this worker, by the answer to the last report."""
+        return reason != FINISHED and self._failure is None and self._answer.closing is None
 
     async def _report_always(self) -> None:
         while True:
