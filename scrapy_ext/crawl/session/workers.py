@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from scrapy import cmdline
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
@@ -149,7 +148,8 @@ def take_template(crawler: Crawler) -> Template | None:
 
 def _command_line() -> list[str] | None:
     """Return the words after ``scrapy`` with which this process was started; None if that is not Scrapy's command."""
-    if getattr(sys.modules["__main__"], "execute", None) is not cmdline.execute:
+    scrapys = getattr(sys.modules.get("scrapy.cmdline"), "execute", None)
+    if scrapys is None or getattr(sys.modules["__main__"], "execute", None) is not scrapys:
         return None
     # Scrapy has removed the name of the command from the other list.
     words = sys.orig_argv[-len(sys.argv) :]

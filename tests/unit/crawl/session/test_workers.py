@@ -99,6 +99,8 @@ def test_a_script_is_not_repeated(main, monkeypatch):
         ({"FRONTIER_ENABLED": False}, "FRONTIER_ENABLED must be True"),
         ({"SCHEDULER": Scheduler}, r"SCHEDULER must be scrapy_ext\.scheduler\.FrontierScheduler"),
         ({"PLATFORM_ITEMS_MODE": "streaming"}, "PLATFORM_ITEMS_MODE must be exact"),
+        ({"CLOSESPIDER_TIMEOUT_NO_ITEM": 60}, "CLOSESPIDER_TIMEOUT_NO_ITEM cannot be set"),
+        ({"CLOSESPIDER_PAGECOUNT_NO_ITEM": 9}, "CLOSESPIDER_PAGECOUNT_NO_ITEM cannot be set"),
         ({"EXTRACT_API_MAX_COST": 2}, "EXTRACT_API_MAX_COST cannot be set"),
         ({"EXTRACT_API_MAX_REQUESTS": 2}, "EXTRACT_API_MAX_REQUESTS cannot be set"),
     ],
