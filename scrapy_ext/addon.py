@@ -21,7 +21,6 @@ from scrapy_ext.crawl.session.embedded import begin_early
 from scrapy_ext.crawl.session.forked import is_forked
 from scrapy_ext.crawl.session.group import group_of
 from scrapy_ext.crawl.session.project import command_of
-from scrapy_ext.crawl.session.workers import begin_workers
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
@@ -108,6 +107,8 @@ class Addon:
 
     def _begin_workers(self) -> None:
         if self._crawler is not None and self._crawler.crawling and self._command is None:
+            from scrapy_ext.crawl.session.workers import begin_workers
+
             begin_workers(self._crawler)
 
     def _begin_server(self, settings: BaseSettings) -> None:

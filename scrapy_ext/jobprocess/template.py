@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from scrapy_ext.jobprocess.messages import Fork, Prepare, TerminalLog, WorkerFormatter
+from scrapy_ext.jobprocess.messages import Fork, Prepare, TerminalLog, WorkerFormatter, show_number
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -134,7 +134,7 @@ class Template:
         """Fork a worker; returns true in the worker."""
         pid = os.fork()
         if pid == 0:
-            _become_worker()
+            _become_worker(place)
             return True
         self._running[pid] = place
         return False
@@ -156,10 +156,11 @@ def _input_is_open() -> bool:
     return not select.select([0], [], [], 0)[0]
 
 
-def _become_worker() -> None:
+def _become_worker(place: int) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
+    show_number(place + 1)  # until it has joined
     gc.enable()
 
 

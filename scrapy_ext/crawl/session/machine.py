@@ -14,7 +14,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
-from scrapy_ext.crawl.session.forked import is_forked, settings_of
+from scrapy_ext.crawl.session.forked import is_forked
 from scrapy_ext.crawl.session.group import group_of
 from scrapy_ext.crawl.session.group_locks import GroupLocks
 from scrapy_ext.crawl.session.job import JobOverError
@@ -22,7 +22,13 @@ from scrapy_ext.crawl.session.keeper import Keeper, until
 from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.crawl.session.services import Services
 from scrapy_ext.crawl.session.sharing import SharingWarnings, check_shareable
-from scrapy_ext.crawl.session.workers import append_to_log_files, number_of_workers, take_template, terminal_log
+from scrapy_ext.crawl.session.workers import (
+    append_to_log_files,
+    number_of_workers,
+    settings_of,
+    take_template,
+    terminal_log,
+)
 from scrapy_ext.jobprocess.messages import show_number
 from scrapy_ext.settings import SettingError
 

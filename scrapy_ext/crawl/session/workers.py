@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from scrapy import cmdline
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
@@ -25,8 +24,8 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.worker_bounds import MOST_WORKERS
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import log_level
-from scrapy_ext.crawl.session.forked import is_forked
-from scrapy_ext.crawl.session.group import RESUME, SETTING
+from scrapy_ext.crawl.session import forked, group
+from scrapy_ext.crawl.session.embedded import ServerAddress
 from scrapy_ext.crawl.session.group_locks import GroupLocks
 from scrapy_ext.crawl.session.job import JobFile
 from scrapy_ext.crawl.session.project import data_directory
@@ -103,13 +102,13 @@ def begin_workers(crawler: Crawler) -> None:
     settings = crawler.settings
     try:
         number = number_of_workers(settings)
-        if is_forked(settings) or (number == 1 and not _had_several(settings)):
+        if forked.is_forked(settings) or (number == 1 and not _had_several(settings)):
             return
     except SettingError:
         return
     if number == 1 or _begin_template(crawler):
         # No other worker lives, which a lock proves before this one joins.
-        settings.set(SETTING, f"{RESUME}{number}", "cmdline")
+        settings.set(group.SETTING, f"{group.RESUME}{number}", "cmdline")
 
 
 def _had_several(settings: BaseSettings) -> bool:
@@ -149,7 +148,8 @@ def take_template(crawler: Crawler) -> Template | None:
 
 def _command_line() -> list[str] | None:
     """Return the words after ``scrapy`` with which this process was started; None if that is not Scrapy's command."""
-    if getattr(sys.modules["__main__"], "execute", None) is not cmdline.execute:
+    scrapys = getattr(sys.modules.get("scrapy.cmdline"), "execute", None)
+    if scrapys is None or getattr(sys.modules["__main__"], "execute", None) is not scrapys:
         return None
     # Scrapy has removed the name of the command from the other list.
     words = sys.orig_argv[-len(sys.argv) :]
@@ -169,6 +169,19 @@ def _without_own_files(words: Sequence[str]) -> list[str]:
         elif not word.startswith(tuple(f"{option}=" for option in _OWN_FILES)):
             kept.append(word)
     return kept
+
+
+def settings_of(place: int, settings: BaseSettings, job: JobKey, server: ServerAddress | None) -> dict[str, Any]:
+    """Return what a worker has other than the first one, whose settings and job these are. ``place``: from 1."""
+    given = {
+        forked.SETTING: msgspec.to_builtins(server) if server is not None else {},
+        group.SETTING: (group.group_of(settings) or "").removeprefix(group.RESUME),
+        "PLATFORM_JOB": str(job),
+    }
+    if directory := job_dir(settings):
+        # Extensions of Scrapy and the ledger of answers have files there which one process writes.
+        given["JOBDIR"] = os.path.join(directory, f"worker-{place}")
+    return given
 
 
 def terminal_log(settings: BaseSettings) -> TerminalLog | None:

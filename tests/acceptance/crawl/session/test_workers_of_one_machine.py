@@ -65,10 +65,10 @@ class Pages(ListeningSite):
 class Group:
     """A crawl by several workers, which goes on until it is let finish."""
 
-    def __init__(self, folder: Path, site: Pages) -> None:
+    def __init__(self, folder: Path, site: Pages, *, is_forked: bool) -> None:
         self.site = site
         to_site = f'SERVER_CONNECT_TO = ["{HOST}:{site.port}=127.0.0.1:{site.port}"]'
-        self.project = Project(folder / "crawl", SPIDERS, SETTINGS + to_site)
+        self.project = Project(folder / "crawl", SPIDERS, SETTINGS + to_site, is_forked=is_forked)
         self.folder = self.project.folder
         (self.folder / "workers").mkdir()
 
@@ -116,6 +116,16 @@ class Group:
         folder = str(self.folder)
         return [pid for pid in proc.table() if _folder_of(pid) == folder]
 
+    def find(self, role: str) -> int:
+        """The process ID of a role: server, keeper, template, or a worker that is not the keeper; 0 for none."""
+        table, crawled = proc.table(), {int(name) for name in os.listdir(self.folder / "workers")}
+        live = [pid for pid in self.lives() if pid in table]
+        server = next((pid for pid in live if b"server.launch" in _command_of(pid)), 0)
+        keeper = table[server].parent if server else 0
+        template = next((pid for pid in live if b"template" in _command_of(pid) and pid not in crawled), 0)
+        worker = next((pid for pid in live if pid in crawled and pid != keeper), 0)
+        return {"server": server, "keeper": keeper, "template": template, "worker": worker}[role]
+
 
 def _folder_of(pid: int) -> str:
     try:
@@ -124,17 +134,18 @@ def _folder_of(pid: int) -> str:
         return ""
 
 
-def template_of(running: Running) -> int:
-    """The process ID of a crawl's template."""
-    children = [pid for pid, process in proc.table().items() if process.parent == running.process.pid]
-    (found,) = [pid for pid in children if b"jobprocess.template" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    return found
+def _command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 @pytest.fixture
-def group(tmp_path: Path) -> Iterator[Group]:
+def group(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Group]:
+    """``param``: whether the command and its server are forked."""
     site = Pages()
-    made = Group(tmp_path, site)
+    made = Group(tmp_path, site, is_forked=getattr(request, "param", True))
     yield made
     for pid in made.lives():
         os.kill(pid, signal.SIGKILL)
@@ -198,11 +209,32 @@ def test_the_crawl_goes_on_when_its_command_is_killed_with_the_server(group):
     assert workers
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("group", [False], indirect=True, ids=["real processes"])
+@pytest.mark.parametrize(
+    "killed",
+    [["keeper", "keeper"], ["server", "keeper"], ["template", "keeper"], ["worker", "keeper", "template"]],
+    ids="-".join,
+)
+def test_the_crawl_goes_on_as_long_as_one_worker_lives(group, killed):
+    running = group.start("CRAWL_WORKERS=3")
+    group.workers(3, running)
+    for role in killed:
+        os.kill(eventually(lambda role=role: group.find(role), details=running.log.read_text), signal.SIGKILL)
+        before = len(group.site.hits)
+        eventually(lambda before=before: len(group.site.hits) > before + 20, details=running.log.read_text)
+    group.go()
+    running.process.wait()
+    eventually(group.lives, lambda lives: not lives, details=running.log.read_text)
+    group.check()
+    assert group.state() == ("finished", "finished")
+
+
 @pytest.mark.long
 def test_the_crawl_goes_on_without_its_template(group):
     running = group.start()
     group.workers(2, running)
-    os.kill(template_of(running), signal.SIGKILL)
+    os.kill(group.find("template"), signal.SIGKILL)
     group.go()
     finished(running.end())
     group.check()
@@ -213,7 +245,7 @@ def test_the_crawl_goes_on_without_its_template(group):
 def test_a_killed_crawl_is_resumed_by_another_number_of_workers(group, number):
     running = group.start()
     workers = group.workers(2, running)
-    for pid in (template_of(running), *workers):
+    for pid in (group.find("template"), *workers):
         os.kill(pid, signal.SIGKILL)
     running.process.wait()
     eventually(group.lives, lambda lives: not lives)

@@ -18,11 +18,11 @@ from scrapy.settings import Settings
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.crawl.session import workers
 from scrapy_ext.crawl.session.embedded import ServerAddress
-from scrapy_ext.crawl.session.forked import is_forked, server_of, settings_of
+from scrapy_ext.crawl.session.forked import is_forked, server_of
 from scrapy_ext.crawl.session.group_locks import GroupLocks
 from scrapy_ext.crawl.session.job import JobFile
 from scrapy_ext.crawl.session.sharing import SharingWarnings, check_shareable
-from scrapy_ext.crawl.session.workers import number_of_workers, terminal_log
+from scrapy_ext.crawl.session.workers import number_of_workers, settings_of, terminal_log
 from scrapy_ext.jobprocess.messages import TerminalLog
 from scrapy_ext.scheduler import FrontierScheduler
 from scrapy_ext.settings import SettingError
@@ -99,6 +99,8 @@ def test_a_script_is_not_repeated(main, monkeypatch):
         ({"FRONTIER_ENABLED": False}, "FRONTIER_ENABLED must be True"),
         ({"SCHEDULER": Scheduler}, r"SCHEDULER must be scrapy_ext\.scheduler\.FrontierScheduler"),
         ({"PLATFORM_ITEMS_MODE": "streaming"}, "PLATFORM_ITEMS_MODE must be exact"),
+        ({"CLOSESPIDER_TIMEOUT_NO_ITEM": 60}, "CLOSESPIDER_TIMEOUT_NO_ITEM cannot be set"),
+        ({"CLOSESPIDER_PAGECOUNT_NO_ITEM": 9}, "CLOSESPIDER_PAGECOUNT_NO_ITEM cannot be set"),
         ({"EXTRACT_API_MAX_COST": 2}, "EXTRACT_API_MAX_COST cannot be set"),
         ({"EXTRACT_API_MAX_REQUESTS": 2}, "EXTRACT_API_MAX_REQUESTS cannot be set"),
     ],
