@@ -386,8 +386,8 @@ FRONTIER_PREFETCH = _setting(
 CRAWL_WORKERS = _setting(
     "CRAWL_WORKERS",
     "1",
-    "Number of processes of this machine that run a crawl together as one job, at most FRONTIER_SLOTS; auto: one for "
-    "each processor that it may use. For the commands scrapy crawl and scrapy runspider.",
+    "Number of processes of this machine that run a crawl together as one job; auto: one for each processor "
+    "that it may use. For the commands scrapy crawl and scrapy runspider.",
 )
 
 # ── dupefilter ──

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
 from typing import Final, NamedTuple
 
 from scrapy import Spider, signals
@@ -28,10 +27,6 @@ class _Refused(NamedTuple):
     condition: Callable[[BaseSettings], object]
     rule: str
     remedy: str = "Remove it, or CRAWL_WORKERS."
-
-
-def _is_positive(name: str, settings: BaseSettings) -> bool:
-    return settings.getint(name) > 0
 
 
 _REFUSED: Final = (
@@ -65,18 +60,6 @@ _REFUSED: Final = (
         "PLATFORM_ITEMS_MODE",
         lambda settings: names.PLATFORM_ITEMS_MODE.read(settings) == "streaming",
         "must be exact with CRAWL_WORKERS: else the items of a worker that died would be stored again",
-    ),
-    *(
-        _Refused(
-            name,
-            partial(_is_positive, name),
-            "cannot be set with CRAWL_WORKERS: a worker that has no requests would close the crawl",
-        )
-        for name in ("CLOSESPIDER_TIMEOUT_NO_ITEM", "CLOSESPIDER_PAGECOUNT_NO_ITEM")
-    ),
-    *(
-        _Refused(budget.name, budget.read, "cannot be set with CRAWL_WORKERS: each worker would spend as much")
-        for budget in (names.EXTRACT_API_MAX_COST, names.EXTRACT_API_MAX_REQUESTS)
     ),
 )
 

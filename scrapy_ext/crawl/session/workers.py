@@ -48,7 +48,8 @@ def number_of_workers(settings: BaseSettings) -> int:
     """Return the number of workers of this machine; raises :class:`SettingError`."""
     text: str = names.CRAWL_WORKERS.read(settings).strip()
     slots: int = names.FRONTIER_SLOTS.read(settings)
-    most = min(MOST_WORKERS, slots)
+    # A number that is not set follows from that of the workers.
+    most = min(MOST_WORKERS, slots) if settings.getpriority("FRONTIER_SLOTS") else MOST_WORKERS
     number = min(_processors(), most) if text == AUTO else int(text) if text.isascii() and text.isdecimal() else 0
     if not 1 <= number <= MOST_WORKERS:
         rule = f"must be a number of workers from 1 to {MOST_WORKERS}, or auto, got {text!r}"

@@ -45,9 +45,10 @@ def test_the_number_of_workers(given, slots, number, monkeypatch):
     assert number_of_workers(Settings(settings)) == number
 
 
-def test_more_workers_than_slots_are_refused():
+def test_more_workers_than_slots_are_refused_if_their_number_is_set():
+    assert number_of_workers(Settings({"CRAWL_WORKERS": 9})) == 9
     with pytest.raises(SettingError, match="CRAWL_WORKERS is 9, but the frontier has 8 slots"):
-        number_of_workers(Settings({"CRAWL_WORKERS": 9}))
+        number_of_workers(Settings({"CRAWL_WORKERS": 9, "FRONTIER_SLOTS": 8}))
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "257", "1.5", "many", "", "²"])
@@ -99,16 +100,12 @@ def test_a_script_is_not_repeated(main, monkeypatch):
         ({"FRONTIER_ENABLED": False}, "FRONTIER_ENABLED must be True"),
         ({"SCHEDULER": Scheduler}, r"SCHEDULER must be scrapy_ext\.scheduler\.FrontierScheduler"),
         ({"PLATFORM_ITEMS_MODE": "streaming"}, "PLATFORM_ITEMS_MODE must be exact"),
-        ({"CLOSESPIDER_TIMEOUT_NO_ITEM": 60}, "CLOSESPIDER_TIMEOUT_NO_ITEM cannot be set"),
-        ({"CLOSESPIDER_PAGECOUNT_NO_ITEM": 9}, "CLOSESPIDER_PAGECOUNT_NO_ITEM cannot be set"),
-        ({"EXTRACT_API_MAX_COST": 2}, "EXTRACT_API_MAX_COST cannot be set"),
-        ({"EXTRACT_API_MAX_REQUESTS": 2}, "EXTRACT_API_MAX_REQUESTS cannot be set"),
     ],
     ids=str,
 )
 def test_what_workers_cannot_share_is_refused(settings, message):
     check_shareable(Settings({"SCHEDULER": FrontierScheduler}))
-    check_shareable(Settings({"SCHEDULER": Own, "EXTRACT_API_MAX_COST": 0}))
+    check_shareable(Settings({"SCHEDULER": Own, "EXTRACT_API_MAX_COST": 2}))
     with pytest.raises(SettingError, match=message):
         check_shareable(Settings({"SCHEDULER": FrontierScheduler, **settings}))
 
