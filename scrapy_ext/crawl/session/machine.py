@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 from scrapy_ext.crawl.session.forked import is_forked
-from scrapy_ext.crawl.session.group import group_of
+from scrapy_ext.crawl.session.group import RESUME, group_of
 from scrapy_ext.crawl.session.group_locks import GroupLocks
 from scrapy_ext.crawl.session.job import JobOverError
 from scrapy_ext.crawl.session.keeper import Keeper, until
@@ -47,7 +47,7 @@ class Machine:
         self._crawler = crawler
         #: Whether another worker of this machine has opened the crawl.
         self.is_forked = is_forked(crawler.settings)
-        self._is_member = group_of(crawler.settings) is not None
+        self._group = group_of(crawler.settings)
         self._template = take_template(crawler)
         self._locks: GroupLocks | None = None
         self._keeper: Keeper | None = None
@@ -56,21 +56,22 @@ class Machine:
     def check(self) -> None:
         """Raise :class:`SettingError` for a wrong number of workers, and for what they cannot share."""
         number_of_workers(self._crawler.settings)
-        if self._is_member:
+        if self._group is not None:
             check_shareable(self._crawler.settings)
 
     def lock(self, job: JobKey) -> None:
         """Lock a job as one of its workers. Raises :class:`SettingError` in the first one if others live, and
         :class:`JobOverError` in another one if the last has ended."""
-        if not self._is_member:
+        if self._group is None:
             return
+        is_first = self._group.startswith(RESUME)
         locks = GroupLocks(data_directory(self._crawler.settings), job)
         try:
-            if not self.is_forked:
+            if is_first:
                 _check_free(locks, job)
             locks.join()
         except BlockingIOError:
-            raise (JobOverError(job) if self.is_forked else _in_use(job, "other workers")) from None
+            raise (_in_use(job, "other workers") if is_first else JobOverError(job)) from None
         except OSError as error:
             raise SettingError(
                 "CRAWL_WORKERS", f"cannot be used: {error}", "Set SERVER_DATA to another folder."
