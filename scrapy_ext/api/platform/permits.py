@@ -122,7 +122,7 @@ class Domain(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Share and times to store for a domain, and the permit to answer. ``share``: None if the worker has given it back."""
+    """Share and times to store for a domain, and the permit to answer. ``share``: None if it was given back."""
 
     share: Share | None
     domain: Domain

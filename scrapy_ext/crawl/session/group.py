@@ -259,6 +259,8 @@ class Group:
     async def leave(self, reason: str, retry: Retry) -> bool:
         """End this worker with its close reason, after everything of it is stored. Return true if it was the last one,
         and the crawl is finished. Raises :class:`PlatformError`."""
+        # A spider that could not be opened was not closed before.
+        self.close(reason)
         await self._wait_for_others()
         await self.stop()
 

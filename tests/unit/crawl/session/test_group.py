@@ -259,6 +259,7 @@ async def test_the_last_worker_learns_that_the_crawl_is_finished(platform, group
     assert await group.leave(reason, RETRY) is is_finished
     *_, first, last = platform.reports
     assert (last.last, last.outcome, last.stats) == (True, reason, group.stats())
+    assert last.closing == (None if reason == "finished" else reason)
     assert last.number > first.number
 
 
