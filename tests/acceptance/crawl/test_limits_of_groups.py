@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,28 @@ def test_two_workers_close_at_the_items_of_both(tmp_path: Path, server: RunningS
     crawls = start(tmp_path, server, service, settings, pages=400).end()
     assert crawls[0].reason == "closespider_itemcount"
     assert 40 <= sum(responses(crawls)) < 200
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("settings", "pages", "most", "least_gap"),
+    [
+        ("CONCURRENT_REQUESTS_PER_DOMAIN = 3\n", 90, 3, 0.0),
+        ("DOWNLOAD_DELAY = 0.4\nRANDOMIZE_DOWNLOAD_DELAY = False\n", 25, 8, 0.2),
+    ],
+)
+def test_requests_through_the_service_count_for_the_limits_of_a_site(
+    tmp_path: Path,
+    server: RunningServer,
+    service: FaultyService,
+    settings: str,
+    pages: int,
+    most: int,
+    least_gap: float,
+) -> None:
+    crawls = start(tmp_path, server, service, settings, pages).end()
+    assert (crawls[0].reason, len(service.posts)) == ("finished", pages)
+    assert all(responses(crawls)), responses(crawls)
+    assert service.most_at_once("site.example") <= most
+    times = sorted(post.at for post in service.posts)
+    assert min(later - sooner for sooner, later in pairwise(times)) >= least_gap

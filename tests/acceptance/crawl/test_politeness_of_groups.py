@@ -52,7 +52,7 @@ def server(tmp_path: Path) -> Iterator[RunningServer]:
         yield server
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("settings", "seconds", "pages", "most_open", "least_gap"),
     [
