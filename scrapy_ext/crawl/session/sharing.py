@@ -92,7 +92,7 @@ class SharingWarnings:
             return
         logger.warning(
             "%s sets a cookie. Each worker has its own cookies, and requests of a host can continue in another worker. "
-            "If the site needs its cookies, set meta cookiejar, or CRAWL_SPREAD = False; if not, COOKIES_ENABLED = False",
+            "If the site needs its cookies, set meta cookiejar or CRAWL_SPREAD = False, else COOKIES_ENABLED = False",
             response.url,
         )
         self._crawler.signals.disconnect(self._response_received, signal=signals.response_received)
