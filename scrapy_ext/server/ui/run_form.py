@@ -17,6 +17,7 @@ import msgspec
 from scrapy_ext.api.platform import jobs
 from scrapy_ext.api.platform.argument_types import FIELD
 from scrapy_ext.api.platform.jobs import JOB_TIMEOUT, RUN_PARAMETERS, SCRIPT
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.violations import Checks, ContractError, Violation, escaped, refused
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.http.forms import Form, check_name, check_tags
@@ -35,7 +36,7 @@ from scrapy_ext.server.ui.argument_text import (
 #: Texts of a new form; the other fields are empty.
 _DEFAULTS: Final = {"priority": str(jobs.DEFAULT_PRIORITY), "units": str(jobs.DEFAULT_UNITS)}
 _TEXTS: Final = (
-    *("spider", "version", "arguments", "priority", "units", "tags", "timeout"),
+    *("spider", "version", "arguments", "priority", "units", JOB_WORKERS, "tags", "timeout"),
     *("job_settings", "environment", "cmd_args", "node_tags", "meta"),
 )
 #: Fields that a periodic job does not have.
@@ -45,7 +46,7 @@ _NAMES: Final = {"add_tag": "tags"}
 #: Members of the metadata with a field of their own.
 _PLACED: Final = (
     *("spider_args", "priority", "units", "tags", "job_settings", "environment", "cmd_args", "node_tags", "version"),
-    "spider_type",
+    *("spider_type", JOB_WORKERS),
 )
 
 
@@ -84,6 +85,7 @@ class RunForm(NamedTuple):
             "arguments": text_of_arguments({name: value for name, value in shown.items() if name not in values}),
             "tags": text_of_tags(tags_of(metadata)),
             "timeout": text_of(timeout),
+            JOB_WORKERS: text_of(metadata.get(JOB_WORKERS, "")),
             "job_settings": _json(shapes.hidden(settings)),
             "environment": _json(dict.fromkeys(_object(metadata, "environment"), shapes.HIDDEN)),
             "cmd_args": shapes.hidden({"": words})[""],
@@ -151,6 +153,7 @@ def run_fields(form: RunForm, stored: Mapping[str, Any], earlier: Earlier) -> Fo
             *arguments.items(),
             *((name, msgspec.json.encode(value).decode()) for name, value in objects.items() if value),
             *([("cmd_args", words)] if words else []),
+            *([(JOB_WORKERS, workers)] if (workers := texts[JOB_WORKERS].strip()) else []),
         ]
     )
 
