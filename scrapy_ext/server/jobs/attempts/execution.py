@@ -210,6 +210,7 @@ class Execution:
         settings = settings_of(job, stored)
         if await _retried(lambda: self._store.groups.exists(key)):
             settings |= group_settings_of(job)
+            self._sampler.in_group = True
         self._limits = limits_of(job, settings, self._terms.unit_memory, self._terms.timeout)
         try:
             launch = await asyncio.to_thread(launch_of, job, prepared, settings, self._limits)
