@@ -96,7 +96,11 @@ class Platform:
 
 async def has_each_item_once(platform: Platform, job: str, pages: int) -> list[dict[str, Any]]:
     """Wait until a job of the spider ``spread`` is finished, and check its items; returns them."""
-    metadata = await platform.ended(job)
+    try:
+        metadata = await platform.ended(job)
+    except AssertionError as error:
+        last = "\n".join((await platform.log(job))[-50:])
+        raise AssertionError(f"{error}\n{await platform.workers(job)}\n{last}") from None
     assert metadata["close_reason"] == "finished", await platform.log(job)
     items = await platform.records("items", job)
     assert sorted(item["number"] for item in items) == list(range(pages))

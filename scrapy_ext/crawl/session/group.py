@@ -30,7 +30,17 @@ from scrapy_ext.api.platform.job_data import attempt_of_journal
 from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED
 from scrapy_ext.api.platform.stat_kinds import Stat
 from scrapy_ext.api.platform.worker_bounds import GROUP_SETTING
-from scrapy_ext.api.platform.workers import INTERVAL, SILENCE, Closing, Counts, Queue, Report, ReportAnswer, Silent
+from scrapy_ext.api.platform.workers import (
+    INTERVAL,
+    SILENCE,
+    Closing,
+    Counts,
+    LiveWorker,
+    Queue,
+    Report,
+    ReportAnswer,
+    Silent,
+)
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, PlatformError, Unreachable
 from scrapy_ext.client.retry import Outage, Retry
@@ -106,6 +116,7 @@ class Group:
         self._stored = self._sent = joined
         self._silent: tuple[Silent, ...] = ()
         self._start: str | None = None
+        self._is_closing = False
         self._closing: str | None = None
         self._has_closed = False
         self._leaves = False
@@ -166,7 +177,11 @@ class Group:
 
     @property
     def _attempts(self) -> set[int]:
-        return {worker.attempt for worker in self._answer.workers if not worker.ended}
+        return {self.attempt, *(worker.attempt for worker in self._others)}
+
+    @property
+    def _others(self) -> list[LiveWorker]:
+        return [worker for worker in self._answer.workers if worker.attempt != self.attempt and not worker.ended]
 
     # ── decisions ──
 
@@ -188,8 +203,12 @@ class Group:
             self.hurry()
 
     def close(self, reason: str) -> None:
-        """Close the crawl for all workers, when the spider of this one closes with ``reason``."""
-        if self._closing is None and reason not in _OWN_REASONS and not self._leaves:
+        """Close the crawl for all workers, when the spider of this one closes with ``reason``. A spider closes once:
+        only its first reason counts."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        if reason not in _OWN_REASONS and not self._leaves:
             self._closing = reason
             self.hurry()
 
@@ -214,6 +233,8 @@ class Group:
         """Wait for the answer to a report that is sent from now on; raises :class:`PlatformError` if that fails."""
         wanted = self._number + 1
         while self._answered < wanted:
+            if self._task is None or self._task.done():
+                raise self._failure or PlatformError("This worker sends no more reports")
             self.hurry()
             await self._round.wait()
             if self._failure is not None:
@@ -222,6 +243,9 @@ class Group:
     async def leave(self, reason: str, retry: Retry) -> bool:
         """End this worker with its close reason, after everything of it is stored. Return true if it was the last one,
         and the crawl is finished. Raises :class:`PlatformError`."""
+        # A spider that could not be opened was not closed before.
+        self.close(reason)
+        await self._wait_for_others(reason)
         await self.stop()
 
         async def send() -> ReportAnswer:
@@ -236,6 +260,32 @@ class Group:
             logger.info("Worker %d of job %s has ended before", self.worker, self._key)
             return False
         return reason == FINISHED and answer.closing is None and all(worker.ended for worker in answer.workers)
+
+    async def _wait_for_others(self, reason: str) -> None:
+        """Wait until this worker may leave the group.
+
+        If a worker dies and nobody reports its silence, the job does not end. So the worker with the lowest attempt
+        leaves last, and another one leaves only when it has seen that that one is alive. A worker that leaves alone
+        does not wait: the others go on, and notice a dead one.
+        """
+        seen: LiveWorker | None = None
+        with contextlib.suppress(PlatformError):
+            await self.refreshed()
+        while self._task is not None and not self._task.done():
+            first = min(self._others, key=lambda worker: worker.attempt, default=None)
+            if first is None or self._leaves_alone(reason):
+                return
+            if first.attempt < self.attempt:
+                if seen is None or seen.attempt != first.attempt:
+                    seen = first
+                elif first.number > seen.number:
+                    return
+                self.hurry()
+            await self._round.wait()
+
+    def _leaves_alone(self, reason: str) -> bool:
+        """Return true if the crawl goes on without this worker, by the answer to the last report."""
+        return reason != FINISHED and self._failure is None and self._answer.closing is None
 
     async def _report_always(self) -> None:
         while True:
@@ -297,10 +347,9 @@ class Group:
     def _take(self, answer: ReportAnswer) -> None:
         self._answer = answer
         now = self._clock()
-        others = [worker for worker in answer.workers if worker.attempt != self.attempt and not worker.ended]
         self._silent = tuple(
             Silent(worker.attempt, worker.number)
-            for worker in others
+            for worker in self._others
             if not self._sightings.lives(str(worker.attempt), worker.number, is_closed=False, now=now)
         )
         self._sightings.end(now)

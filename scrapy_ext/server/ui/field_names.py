@@ -22,6 +22,7 @@ JOB: Final[Mapping[str, str]] = {
     "deploy_id": "Number of the deployment",
     "priority": "Priority",
     "units": "Units",
+    "job_workers": "Workers",
     "version": "Version",
     "node": "Node",
     "node_tags": "Tags of the node",

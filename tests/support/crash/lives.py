@@ -112,13 +112,14 @@ class Worker:
         victim: int | None = None,
         latency: float = 0.0,
         proxied: bool = True,
+        arguments: Sequence[str] = (),
     ) -> Life:
         """Begin a life, with a proxy of its own before the platform unless it is not ``proxied``. ``victim`` is the
-        process that is killed; if it is not named, the one that is started."""
+        process that is killed; if it is not named, the one that is started. ``arguments`` are those of this life."""
         job = self.job
         resumed = ("-s", f"PLATFORM_JOB={job}") if job is not None else ()
         proxy = self._crawls.proxy(latency, kill_at)
-        life = self._crawls.start(proxy, *self._arguments, *resumed, proxied=proxied)
+        life = self._crawls.start(proxy, *self._arguments, *resumed, *arguments, proxied=proxied)
         proxy.victim = victim or life.pid
         self.lives.append(life)
         return life

@@ -24,6 +24,7 @@ from scrapy_ext.server.jobs.attempts.plan import (
     group_settings_of,
     launch_of,
     limits_of,
+    running_seconds,
     settings_of,
 )
 from scrapy_ext.server.jobs.attempts.process import JobProcess
@@ -114,6 +115,8 @@ class Execution:
         self._memory = 0
         self._script_began = False
         self._sampler = Sampler(store, attempt)
+        #: Number of the worker in its job; None for the only one.
+        self._worker: int | None = None
         #: True once its end is stored.
         self.is_settled = False
         self.task = asyncio.create_task(self._run())
@@ -194,6 +197,7 @@ class Execution:
         job = await _retried(lambda: self._store.jobs.get(key))
         if job is None or job.state is JobState.DELETED or self._intent:
             return SHUTDOWN
+        self._worker = await _retried(lambda: self._store.groups.worker(self._attempt))
         try:
             prepared = await self._unless_stopping(
                 _retried(lambda: self._environments.prepare(key.project, job.metadata.get("version")))
@@ -208,10 +212,12 @@ class Execution:
             return SHUTDOWN
         stored = await _retried(lambda: self._store.projects.settings(key.project))
         settings = settings_of(job, stored)
-        if await _retried(lambda: self._store.groups.exists(key)):
+        if self._worker is not None:
             settings |= group_settings_of(job)
             self._sampler.in_group = True
         self._limits = limits_of(job, settings, self._terms.unit_memory, self._terms.timeout)
+        if self._worker is not None:
+            self._limits = self._limits.after(running_seconds(job, self._store.clock()))
         try:
             launch = await asyncio.to_thread(launch_of, job, prepared, settings, self._limits)
         except NoScriptError as error:
@@ -310,6 +316,8 @@ class Execution:
         return now is not None and self._kills is not None and now > self._kills
 
     async def _log(self, lines: list[OutputLine]) -> None:
+        if self._worker is not None:  # as the worker's own lines
+            lines = [line._replace(text=f"[{self._worker}] {line.text}") for line in lines]
         try:
             await add_lines(self._store, self._attempt.key, lines)
         except ContractError as error:  # the job was deleted

@@ -42,6 +42,10 @@ class JobLimits(NamedTuple):
     memory: int
     seconds: float | None
 
+    def after(self, seconds: float) -> JobLimits:
+        """Return the limits of a job that has run for some seconds."""
+        return self if self.seconds is None else self._replace(seconds=max(self.seconds - seconds, 0.0))
+
 
 def settings_of(job: StoredJob, stored: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the settings over those of the code: of the project, of the spider and of the job, the last with the
@@ -59,6 +63,12 @@ def group_settings_of(job: StoredJob) -> dict[str, Any]:
     """Return the settings of a worker of a job with several."""
     bounds = workers_of(job.metadata) or Bounds(1, 1)
     return {GROUP_SETTING: bounds.text}
+
+
+def running_seconds(job: StoredJob, now: int) -> float:
+    """Return for how long a running job has run, by the clock of the server."""
+    began = job.metadata.get("running_time")
+    return max(now - began, 0) / 1000 if isinstance(began, int) else 0.0
 
 
 def limits_of(job: StoredJob, settings: Mapping[str, Any], unit_memory: int, timeout: float | None) -> JobLimits:

@@ -259,6 +259,13 @@ class ReportTimes:
         self.seconds += seconds
 
 
+async def _worker(tx: Transaction, attempt: Attempt) -> int | None:
+    """Return the worker number of an attempt; None if its job has no group, or it is over."""
+    if not await has_group(tx, attempt.key):
+        return None
+    return next((row.worker for row in await rows_of(tx, attempt.key) if row.attempt == attempt.number), None)
+
+
 class GroupStore(EngineStore):
     """The groups of jobs."""
 
@@ -270,7 +277,7 @@ class GroupStore(EngineStore):
     state = Method("read", group_state)
     count = Method("read", count_workers)
     counts = Method("read", group_counts)
-    exists = Method("read_inline", has_group)
+    worker = Method("read_inline", _worker)
 
     async def open(self, key: JobKey, least: int, most: int) -> None:
         """Make the group of a job, unless it has one."""

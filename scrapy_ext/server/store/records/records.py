@@ -27,7 +27,7 @@ from scrapy_ext.server.store.records.chunks import (
 from scrapy_ext.server.store.records.progress import read_progress
 from scrapy_ext.server.store.records.removal import READABLE, RecordOwner, Removal, find_removal, removal_error
 from scrapy_ext.server.store.records.segments import cut, time_at, unpack_segments
-from scrapy_ext.server.store.records.streams import Stream, write_stream
+from scrapy_ext.server.store.records.streams import RecordStream, write_stream
 from scrapy_ext.server.store.records.writes import write_records
 
 T = TypeVar("T")
@@ -141,7 +141,7 @@ class RecordStore:
         ``attempt``: that of the process that writes. Raises :class:`ContractError` as
         :func:`.streams.write_stream`.
         """
-        stream, now = Stream(self._owner(key), writer), self._clock()
+        stream, now = RecordStream(self._owner(key), writer), self._clock()
         return await self._engine.write(write_stream, self.kind, stream, start, chunks, now=now, attempt=attempt)
 
     async def stats(self, key: JobKey) -> Stats:

@@ -29,7 +29,7 @@ from scrapy_ext.server.store.records.writes import lock_totals, store_chunks
 _OF_STREAM: Final = "project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND writer = $5"
 
 
-class Stream(NamedTuple):
+class RecordStream(NamedTuple):
     """``writer``: number of the attempt whose stream it is."""
 
     owner: RecordOwner
@@ -51,7 +51,7 @@ class _Segment(NamedTuple):
 async def write_stream(
     tx: Transaction,
     kind: RecordKind,
-    stream: Stream,
+    stream: RecordStream,
     start: int,
     chunks: Sequence[RecordChunk],
     *,
@@ -77,7 +77,7 @@ async def write_stream(
     return answer
 
 
-async def _check_writer(tx: Transaction, stream: Stream, attempt: Attempt | None) -> None:
+async def _check_writer(tx: Transaction, stream: RecordStream, attempt: Attempt | None) -> None:
     """Raise :class:`ContractError` (403) unless the attempt may write to a stream: its own, or that of an attempt of
     the same job that is over.
 
@@ -111,7 +111,7 @@ async def _check_writer(tx: Transaction, stream: Stream, attempt: Attempt | None
     )
 
 
-async def _extend(tx: Transaction, stream: Stream, start: int, stop: int, end: int) -> list[_Segment]:
+async def _extend(tx: Transaction, stream: RecordStream, start: int, stop: int, end: int) -> list[_Segment]:
     """Let a stream reach to the index ``stop``; return its segments from ``start`` to there.
 
     ``end`` is the index after the last record of the job.
@@ -125,7 +125,7 @@ async def _extend(tx: Transaction, stream: Stream, start: int, stop: int, end: i
     return [_clipped(segment, start, stop) for segment in segments]
 
 
-async def _append(tx: Transaction, stream: Stream, last: _Segment, records: int, end: int) -> _Segment:
+async def _append(tx: Transaction, stream: RecordStream, last: _Segment, records: int, end: int) -> _Segment:
     """Add records at the end of the job to a stream; return the segment that has them."""
     if last.records and last.place + last.records == end:
         grown = last._replace(records=last.records + records)
@@ -148,7 +148,7 @@ async def _append(tx: Transaction, stream: Stream, last: _Segment, records: int,
     return new
 
 
-def _gap(stream: Stream, start: int, end: int) -> Violation:
+def _gap(stream: RecordStream, start: int, end: int) -> Violation:
     return Violation(
         "start",
         f"is {start}, but the stream of writer {stream.writer} has {end} records, so that records {end} to {start - 1} "
@@ -157,7 +157,7 @@ def _gap(stream: Stream, start: int, end: int) -> Violation:
     )
 
 
-async def _last_segment(tx: Transaction, stream: Stream) -> _Segment:
+async def _last_segment(tx: Transaction, stream: RecordStream) -> _Segment:
     """Return the last segment of a stream; one of no records if it has none."""
     row = await tx.fetchrow(
         f"SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} ORDER BY start DESC LIMIT 1",
@@ -167,7 +167,7 @@ async def _last_segment(tx: Transaction, stream: Stream) -> _Segment:
     return _Segment(0, 0, 0) if row is None else _Segment(*row)
 
 
-async def _segments(tx: Transaction, stream: Stream, low: int, high: int) -> list[_Segment]:
+async def _segments(tx: Transaction, stream: RecordStream, low: int, high: int) -> list[_Segment]:
     """Return the segments with any of the records ``low`` to ``high - 1`` of a stream."""
     rows = await tx.fetch(
         f"""SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} AND start < $7

@@ -151,6 +151,24 @@ async def test_a_database_of_an_earlier_version_keeps_its_tables_and_works(ends:
     assert ends.count("procrastinate_jobs") == 1
 
 
+async def test_a_place_without_a_worker_is_notified(ends: Ends) -> None:
+    store = await ends.store()
+    notifier = await ends.notifier(store)
+    await store.nodes.join(StoredNode("n", "h", 2, frozenset(), 1, 1, 1, False))
+    await store.jobs.add(1, [NewJob("s", JobState.PENDING, {"job_workers": "2"})], "tests")
+    placed = await store.attempts.place()
+    notified = [0]
+
+    def note() -> None:
+        notified[0] += 1
+
+    await notifier.listen("other", note)
+    await eventually_async(lambda: notified[0], what="it listens")
+    before = notified[0]
+    await store.attempts.give_back(placed[1])
+    await eventually_async(lambda: notified[0] > before, what="the notification of the place")
+
+
 def test_channels_of_nodes_differ_and_are_not_too_long() -> None:
     names = [f"{'h' * 60}-{pid}-{pid:08x}" for pid in range(100)]
     channels = {channel_of(name) for name in names}

@@ -14,9 +14,10 @@ from tests.support.running_jobs import Platform, has_each_item_once
 
 @pytest.mark.long(keep=1)
 async def test_several_workers_run_one_job(either: Platform) -> None:
-    job = await either.run("spread", n="120", job_workers="2")
-    items = await has_each_item_once(either, job, 120)
-    assert (await either.metadata(job))["frameworkstats"]["item_scraped_count"] == 120
+    # Slow enough that the second worker gets slots while the first one is at work.
+    job = await either.run("spread", n="100", job_workers="2", job_settings={"DOWNLOAD_DELAY": 0.1})
+    items = await has_each_item_once(either, job, 100)
+    assert (await either.metadata(job))["frameworkstats"]["item_scraped_count"] == 100
     assert len({item["process"] for item in items}) == 2
     log = await either.log(job)
     assert {line[:4] for line in log} == {"[0] ", "[1] "}
@@ -73,6 +74,23 @@ async def test_a_running_job_gets_other_numbers_of_workers(either: Platform, gat
         await either.working(job, number)
     assert [each["worker"] for each in await either.workers(job)] == [0]
     await has_each_item_once(either, job, 100)
+
+
+@pytest.mark.long
+async def test_a_time_limit_ends_all_workers(platform: Platform, gate: Path) -> None:
+    settings = {"PLATFORM_JOB_TIMEOUT": 8}
+    job = await platform.run("spread", n="200", gate=str(gate), job_workers="2", job_settings=settings)
+    assert await platform.reason(job) == "timed out"
+    assert await platform.workers(job) == []
+
+
+@pytest.mark.long
+async def test_a_busy_job_grows_and_each_item_is_there_once(either: Platform, gate: Path) -> None:
+    job = await either.run("spread", n="600", gate=str(gate), job_workers="1..2")
+    await either.working(job, 1)
+    await either.working(job, 2)
+    gate.touch()
+    await has_each_item_once(either, job, 600)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ WRITES = {
     "POST /jobs/{project}/{spider}/{job}": ("/jobs/1/1/1", b'{"a": 1}'),
     "POST /jobs/{project}/{spider}/{job}/{field}": ("/jobs/1/1/1/a", b"2"),
     "DELETE /jobs/{project}/{spider}/{job}/{field}": ("/jobs/1/1/1/spider_args", b""),
+    "POST /jobq/{project}/report": ("/jobq/1/report", b'{"job": "1/1/1", "number": 1}'),
     "POST /jobq/{project}/update": ("/jobq/1/update", b'{"key": "1/1/1", "state": "finished"}'),
 }
 TABLES = (
@@ -62,6 +63,7 @@ TABLES = (
     "frontier_batches",
     "frontier_feeds",
     "attempts",
+    "worker_groups",
     "activity",
     "jobs",
 )
@@ -111,6 +113,7 @@ async def attempt(store: Store) -> Attempt:
     await store.attempts.give_back(first)
     (second,) = await store.attempts.place()
     assert (second.key, second.number) == (JOB, 2)
+    await store.groups.open(JOB, 1, 2)
     for address, body in (("/collections/1/s/things", b'{"_key": "a"}'), (f"{SLOT}/1", b'{"fp": "a"}')):
         assert (await made(store, second, ("POST", address, body)))[0] == 200
     return second

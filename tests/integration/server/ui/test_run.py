@@ -66,6 +66,7 @@ async def test_a_form_starts_a_spider_with_all_that_run_json_takes(http: Http, p
         arguments="category = new\r\nurl=http://a.example/?a=b\r\n\r\n",
         priority="4",
         units="3",
+        job_workers="4..32",
         tags="nightly, eu,nightly",
         timeout="60",
         job_settings='{"CLOSESPIDER_ITEMCOUNT": 3}',
@@ -80,6 +81,7 @@ async def test_a_form_starts_a_spider_with_all_that_run_json_takes(http: Http, p
         "spider_args": {"category": "new", "url": "http://a.example/?a=b"},
         "priority": 4,
         "units": 3,
+        "job_workers": "4..32",
         "tags": ["nightly", "eu"],
         "job_settings": {"CLOSESPIDER_ITEMCOUNT": 3, "PLATFORM_JOB_TIMEOUT": 60},
         "environment": {"A": "b"},
@@ -99,6 +101,7 @@ async def test_a_form_starts_a_spider_with_all_that_run_json_takes(http: Http, p
         ("arguments", "a=1\na=2", "has a twice"),
         ("priority", "9", "must be 0 to 4, got 9"),
         ("units", "many", "must be a whole number"),
+        ("job_workers", "many", "must be a number of workers from 1 to 256"),
         ("tags", "a" * 300, "must be 1 to 255 characters"),
         ("job_settings", "{", "is not JSON"),
         ("job_settings", "[1]", "must be a JSON object"),
@@ -109,7 +112,7 @@ async def test_a_form_starts_a_spider_with_all_that_run_json_takes(http: Http, p
         ("meta", '{"priority": 1}', "has priority, which is no part of it here"),
         ("meta", '{"state": "gone"}', "has state, which must be one of pending"),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 async def test_what_is_wrong_is_reported_at_its_field_and_what_was_typed_stays(
     http: Http, project: int, field: str, typed: str, message: str

@@ -130,6 +130,8 @@ async def test_a_worker_that_is_over_learns_it_and_reports_nothing_more(platform
     with pytest.raises(type(error)):
         await group.refreshed()
     assert lost == [error]
+    with pytest.raises(type(error)):
+        await group.refreshed()
     assert len(platform.reports) == 1
 
 
@@ -218,8 +220,10 @@ async def test_a_worker_that_runs_start_reports_it_until_the_end(platform, group
 async def test_a_reason_that_concerns_all_is_reported_at_once(platform, group, reason, sent):
     group.close(reason)
     group.close("another")
-    await (group.refreshed() if not sent else eventually_async(lambda: platform.reports, what="a report"))
-    assert platform.reports[-1].closing == (reason if sent else "another")
+    if sent:
+        await eventually_async(lambda: platform.reports, what="a report")
+    await group.refreshed()
+    assert platform.reports[-1].closing == (reason if sent else None)
 
 
 async def test_a_crawl_is_closed_once_when_its_spider_is_open(platform, group):
@@ -247,14 +251,59 @@ async def test_a_crawl_is_closed_once_when_its_spider_is_open(platform, group):
 )
 async def test_the_last_worker_learns_that_the_crawl_is_finished(platform, group, reason, left, is_finished):
     group.stats = lambda: {"item_scraped_count": Stat(StatKind.SUM, 5)}
+    platform.set(workers=())
+    await group.refreshed()
     platform.set(**left)
-    platform.errors = [Unreachable("no answer")]
+    if OTHER in platform.answer.workers:
+        await group.stop()
     assert await group.leave(reason, RETRY) is is_finished
-    first, last = platform.reports
+    *_, first, last = platform.reports
     assert (last.last, last.outcome, last.stats) == (True, reason, group.stats())
+    assert last.closing == (None if reason == "finished" else reason)
     assert last.number > first.number
 
 
+async def left(group, reason="finished"):
+    """Let a worker leave in the background."""
+    leaving = asyncio.ensure_future(group.leave(reason, RETRY))
+    await group.refreshed()
+    return leaving
+
+
+async def test_the_worker_with_the_lowest_attempt_leaves_last(platform, group):
+    platform.set(workers=(ME, OTHER))
+    leaving = await left(group)
+    for number in (8, 9, 10):
+        platform.set(workers=(ME, msgspec.structs.replace(OTHER, number=number)))
+        await group.refreshed()
+        assert not leaving.done()
+    platform.set(workers=(ME,))
+    await group.refreshed()
+    await leaving
+    assert platform.reports[-1].last
+
+
+async def test_another_one_leaves_when_it_has_seen_that_the_lowest_is_alive(platform, clock, group):
+    first = LiveWorker(2, 0, 5)
+    platform.set(workers=(first, ME, OTHER))
+    leaving = await left(group)
+    for _ in range(5):
+        await group.refreshed()
+        clock.now += 1.9
+        assert not leaving.done()
+    # It is silent, and was removed.
+    second = LiveWorker(3, 0, 5)
+    platform.set(workers=(second, ME, OTHER))
+    for _ in range(3):
+        await group.refreshed()
+        assert not leaving.done()
+    platform.set(workers=(msgspec.structs.replace(second, number=6), ME, OTHER))
+    await eventually_async(leaving.done, what="it leaves")
+    assert platform.reports[-1].last
+
+
 async def test_a_last_report_whose_answer_was_lost_is_no_failure(platform, group):
+    await group.stop()
     platform.errors = [Unreachable("no answer"), AttemptOver("over")]
     assert not await group.leave("finished", RETRY)
+    assert [report.last for report in platform.reports] == [True, True]

@@ -13,6 +13,7 @@ from scrapy_ext.crawl.session.scrapy_engine import (
     UnsupportedScrapyError,
     check_names,
     close_after_start_items,
+    on_close,
     on_closing,
     on_fetched,
     values_of,
@@ -88,3 +89,16 @@ def test_the_values_of_a_request_are_those_of_its_properties():
     request = Request("http://a.example/", **given)
     assert values_of(request) == tuple(getattr(request, name) for name in given)
     assert not any(values_of(Request("http://a.example/")))
+
+
+async def test_a_close_reason_is_known_before_the_requests_in_progress_have_ended():
+    calls = []
+
+    async def close_spider_async(*, reason):
+        calls.append(("closed", reason))
+
+    crawler = SimpleNamespace(engine=SimpleNamespace(close_spider_async=close_spider_async))
+    on_close(crawler, lambda reason: calls.append(("closes", reason)))
+    await crawler.engine.close_spider_async(reason="shutdown")
+    await crawler.engine.close_spider_async()
+    assert calls == [("closes", "shutdown"), ("closed", "shutdown"), ("closes", "cancelled"), ("closed", "cancelled")]

@@ -19,6 +19,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.records.chunks import ITEMS, MAX_LINES, REQUESTS, Packer, RecordChunk, RecordKind
 from scrapy_ext.server.store.records.records import RecordStore, Span
+from scrapy_ext.server.store.records.removal import remove_records
 from scrapy_ext.server.store.removals import purge
 from tests.support.attempts import add_workers, end_worker
 from tests.support.stores import ENGINES
@@ -235,11 +236,17 @@ async def test_only_a_record_with_a_named_parent_is_rebuilt(store: Store) -> Non
 async def test_removed_records_get_no_further_ones(store: Store, look: Any) -> None:
     await write(store, 1, 0, items(1, 0, 3))
     await send(store, 1, 0, [request(0)])
-    assert await store.jobs.delete(KEY.project, [KEY], "someone") == 1
-    for start in (0, 3):
+
+    async def is_removed(start: int) -> bool:
         with pytest.raises(ContractError) as caught:
             await write(store, 1, start, items(1, start, 1))
-        assert caught.value.status == 410
+        return caught.value.status == 410
+
+    await store._engine.write(remove_records, KEY, ["items"], 1)
+    assert await is_removed(0) and await is_removed(3)  # noqa: PT018
+    assert (await send(store, 1, 1, [request(1, "1:0")])).parents_unknown == 0
+    assert await store.jobs.delete(KEY.project, [KEY], "someone") == 1
+    assert await is_removed(3)
     await purge(store._engine)
     assert await look("SELECT * FROM record_streams") == []
 
