@@ -4,7 +4,7 @@ A worker sends a report every two seconds, and at once when something has change
 live workers, and has the decisions that are made once for all of them: who runs ``start()``, and whether the crawl
 closes. The rules that hold here:
 
-- Nothing is correct because of a clock. A worker whose report number others see unchanged for :data:`_SILENT` seconds
+- Nothing is correct because of a clock. A worker whose report number others see unchanged for :data:`SILENCE` seconds
   is removed by the platform, which then refuses everything that it sends. Only after that do others take over its
   journal.
 - A worker that cannot be sure that it is listed hands out no request (:meth:`Group.has_lapsed`): :data:`_LAPSED`
@@ -32,6 +32,7 @@ from scrapy_ext.api.platform.stat_kinds import Stat
 from scrapy_ext.api.platform.worker_bounds import GROUP_SETTING, bounds_of
 from scrapy_ext.api.platform.workers import (
     INTERVAL,
+    SILENCE,
     Closing,
     Counts,
     LiveWorker,
@@ -57,8 +58,7 @@ logger = logging.getLogger(__name__)
 #: ``4..32``. ``resume`` before it: no worker of an earlier start is alive. Not for users.
 SETTING: Final = GROUP_SETTING
 RESUME: Final = "resume "
-#: Seconds without a new report after which a worker is considered dead, and after which a worker considers itself so.
-_SILENT: Final = 6.0
+#: Seconds without an answer after which a worker considers itself dead; to others it is after ``SILENCE``.
 _LAPSED: Final = 4.0
 #: Seconds between two reports, at least.
 _LEAST: Final = 0.2
@@ -121,7 +121,7 @@ class Group:
         self._key = key
         self._outage = outage or Outage(logger)
         self._clock = clock
-        self._sightings = Sightings(_SILENT)
+        self._sightings = Sightings(SILENCE)
         #: Number of the last report, and of the last one that was answered.
         self._number = self._answered = 1
         self._answer = answer
@@ -382,7 +382,7 @@ class Group:
         self._sightings.end(now)
         if self._silent:
             attempts = ", ".join(str(silent.attempt) for silent in self._silent)
-            logger.warning("No report for %.0f s of attempt %s: others take over its requests", _SILENT, attempts)
+            logger.warning("No report for %.0f s of attempt %s: others take over its requests", SILENCE, attempts)
             self.hurry()
         if answer.closing is not None and self.on_closing is not None and not self._has_closed:
             self._has_closed = True
