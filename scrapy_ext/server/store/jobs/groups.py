@@ -84,7 +84,7 @@ async def _report(tx: Transaction, key: JobKey, report: Report, stamp: Stamp) ->
     rows = await rows_of(tx, key)
     if this.is_new:
         group = _with_starter(group, own, rows)
-        group = scaled(group, rows, stamp.now)
+        group = await scaled(tx, key, group, rows, stamp.now)
     if group != before:
         await save_group(tx, key, group)
         if own.node:
