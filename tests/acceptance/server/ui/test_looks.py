@@ -170,7 +170,7 @@ async def test_a_job_with_200_workers_fits_a_phone(open_page: OpenPage, http: Ht
     await http.post(f"/samples/{key}", samples)
     paths = {"job": f"/ui/{key}", "jobs": f"/ui/{project}/jobs", "log": f"/ui/{key}/log?worker=7&start=0"}
     paths |= {"run": f"/ui/{project}/jobs/run?again={key}", "periodic": f"/ui/{project}/periodic/new"}
-    await look(open_page, {f"workers-{name}": path for name, path in paths.items()})
+    await look(open_page, {f"workers-{name}": path for name, path in paths.items()}, [(400, "light"), (1280, "dark")])
     page = await open_page(f"/ui/{key}", width=400, scripts=False)
     await page.get_by_role("region", name="Workers").get_by_role("link", name="7", exact=True).click()
     await expect(page.get_by_role("spinbutton", name="Worker")).to_have_value("7")
