@@ -15,11 +15,10 @@ from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.platform.worker_bounds import GROUP_SETTING
 from scrapy_ext.compatibility.python import Self
-from scrapy_ext.crawl.session.close_limits import take_over
 from scrapy_ext.crawl.session.embedded import begin_early
 from scrapy_ext.crawl.session.forked import is_forked
-from scrapy_ext.crawl.session.group import group_of
 from scrapy_ext.crawl.session.project import command_of
 from scrapy_ext.settings import SettingError
 
@@ -98,7 +97,9 @@ class Addon:
         if names.PLATFORM_ENABLED.read(settings):
             _enable_platform(settings)
         _enable_queue(settings)
-        if group_of(settings) is not None:
+        if settings.get(GROUP_SETTING):
+            from scrapy_ext.crawl.session.close_limits import take_over
+
             take_over(settings)
         if names.EXTRACT_API_SNAPSHOTS_ON_ERROR.read(settings):
             from scrapy_ext.extensions import ErrorSnapshots
