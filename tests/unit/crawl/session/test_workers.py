@@ -191,6 +191,8 @@ class Spider(scrapy.Spider):
         ({"PLATFORM_JOB": "seven"}, None),
         ({"CRAWL_WORKERS": "many"}, None),
         ({"PLATFORM_JOB": "1/1/7", "_SCRAPY_EXT_FORKED": {}}, None),
+        ({"PLATFORM_JOB": "1/1/7", "CRAWL_GROUP": "3"}, "3"),
+        ({"CRAWL_GROUP": "2..8"}, "2..8"),
         ({"CRAWL_WORKERS": 2}, None),
     ],
     ids=str,
