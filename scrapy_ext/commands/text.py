@@ -8,10 +8,13 @@ from __future__ import annotations
 import datetime as dt
 import re
 import shutil
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
+
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 
 # Control characters of both sets, and those that hide the text that follows or change its direction.
 _UNSAFE: Final = "\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
@@ -112,3 +115,9 @@ def length(milliseconds: object) -> str:
         return f"{minutes}m{seconds:02}s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h{minutes:02}m"
+
+
+def with_workers(name: str, record: Mapping[str, Any]) -> str:
+    """Return the name of a spider with the number of workers of a job, or of a task, that has several: ``books ×4``."""
+    workers = record.get(JOB_WORKERS)
+    return f"{name} ×{workers}" if workers else name

@@ -106,7 +106,12 @@ def counter(name: str, meaning: str, samples: Iterable[tuple[Labels, float]]) ->
 
 def gauge(name: str, meaning: str, value: float) -> Iterator[Family]:
     """Yield a current number."""
-    yield Family(_named(name), "gauge", meaning, [({}, value)])
+    yield from gauges(name, meaning, [({}, value)])
+
+
+def gauges(name: str, meaning: str, samples: Iterable[tuple[Labels, float]]) -> Iterator[Family]:
+    """Yield a current number for each set of labels."""
+    yield Family(_named(name), "gauge", meaning, list(samples))
 
 
 def histograms(

@@ -210,13 +210,17 @@ class _Line(msgspec.Struct):
 _line: Final = msgspec.json.Decoder(_Line).decode
 
 
-def logged(level: int, text: str = "") -> Wanted:
-    """Return a predicate for log lines of at least a level that contain a text, ignoring case."""
-    lowered = text.lower()
+def logged(level: int, text: str = "", worker: int | None = None) -> Wanted:
+    """Return a predicate for log lines of at least a level that contain a text, ignoring case.
+
+    ``worker``: only lines of the worker with this number, of a job with several.
+    """
+    lowered, start = text.lower(), "" if worker is None else f"[{worker}] "
 
     def wanted(line: bytes) -> bool:
         record = _line(line)
-        return record.level >= level and lowered in record.message.lower()
+        message = record.message
+        return record.level >= level and message.startswith(start) and lowered in message.lower()
 
     return wanted
 

@@ -112,7 +112,10 @@ TRANSITIONS: Final[dict[JobState, frozenset[JobState]]] = {
 
 
 class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A row of ``/api/jobs/list.json``. Times are UTC without a zone; ``elapsed`` is in milliseconds."""
+    """A row of ``/api/jobs/list.json``. Times are UTC without a zone; ``elapsed`` is in milliseconds.
+
+    ``job_workers``, for a job with several workers, is this package's own.
+    """
 
     id: str
     spider: str
@@ -130,6 +133,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
     logs: int
     errors_count: int
     spider_args: dict[str, Any] | None = None
+    job_workers: str | None = None
 
 
 class JobList(msgspec.Struct):
@@ -229,7 +233,8 @@ def violations_of_job(spider: str, metadata: Mapping[str, Any]) -> Iterator[Viol
     yield from violations_of_settings("job_settings", metadata.get("job_settings"))
     yield from _of_environment(metadata.get("environment"))
     yield from _of_words(spider, metadata.get("cmd_args"))
-    yield from _of_workers(spider, metadata.get(JOB_WORKERS))
+    if (bounds := metadata.get(JOB_WORKERS)) is not None:
+        yield from workers_faults(JOB_WORKERS, spider, bounds)
     tags = metadata.get("node_tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) and is_name(tag) for tag in tags):
         yield Violation("node_tags", "must be an array of names", 'Write "node_tags": ["gpu"].')
@@ -292,13 +297,12 @@ def _of_words(spider: str, words: object) -> Iterator[Violation]:
             yield Violation("cmd_args", f"cannot be split into words: {error}", "Close what is quoted.")
 
 
-def _of_workers(spider: str, bounds: object) -> Iterator[Violation]:
-    if bounds is None:
-        return
+def workers_faults(field: str, spider: str, bounds: object) -> Iterator[Violation]:
+    """Yield the violations of a number of workers of a spider, or of a script."""
     if spider.startswith(SCRIPT):
-        yield Violation(JOB_WORKERS, "is for spiders: a script has one process", "Leave it out.")
+        yield Violation(field, "is for spiders: a script has one process", "Leave it out.")
     else:
-        yield from bounds_faults(JOB_WORKERS, bounds)
+        yield from bounds_faults(field, bounds)
 
 
 def _is_time(value: object) -> bool:

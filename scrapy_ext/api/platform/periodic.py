@@ -12,7 +12,16 @@ from msgspec import Meta
 
 from scrapy_ext.api.fields import Field, fields_of
 from scrapy_ext.api.platform.cron import Cron
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_NAME, MAX_PRIORITY, MIN_PRIORITY, SCRIPT, is_name
+from scrapy_ext.api.platform.jobs import (
+    DEFAULT_PRIORITY,
+    MAX_NAME,
+    MAX_PRIORITY,
+    MIN_PRIORITY,
+    SCRIPT,
+    is_name,
+    workers_faults,
+)
+from scrapy_ext.api.platform.worker_bounds import BOUNDS_HELP, BOUNDS_PATTERN, JOB_WORKERS
 from scrapy_ext.api.violations import ContractError, Violation, refused
 
 
@@ -24,6 +33,7 @@ class PeriodicType(str, Enum):
 
 
 _Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": MAX_NAME})]
+_Workers = Annotated[str, Meta(description=BOUNDS_HELP, extra_json_schema={"pattern": BOUNDS_PATTERN})]
 #: Maximum schedules per page.
 MAX_PER_PAGE: Final = 1000
 MAX_TASKS: Final = 100
@@ -42,6 +52,7 @@ class Task(msgspec.Struct, kw_only=True):
     spider_args: dict[str, Any] = {}
     script_args: Annotated[str, Meta(description="with a name that begins with py:")] = ""
     jobq_id: Annotated[int | None, Meta(description="follows from the name")] = None
+    job_workers: _Workers | msgspec.UnsetType = msgspec.UNSET
 
 
 def _cron_faults(_: str, text: str) -> Iterator[Violation]:
@@ -70,6 +81,8 @@ def _task_faults(field: str, task: Task) -> Iterator[Violation]:
         yield Violation(f"{field}.priority", rule, "Correct the number.")
     if task.script_args and not task.name.startswith(SCRIPT):
         yield Violation(f"{field}.script_args", "belongs to a script", "Use spider_args, or a name starting with py:.")
+    if task.job_workers is not msgspec.UNSET:
+        yield from workers_faults(f"{field}.{JOB_WORKERS}", task.name, task.job_workers)
 
 
 def _tags_faults(field: str, tags: Sequence[str]) -> Iterator[Violation]:

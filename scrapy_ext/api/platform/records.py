@@ -102,6 +102,8 @@ class Sample(NamedTuple):
     The contract names only the path of samples; a sample is a JSON array that begins with its time (ms). The runner
     writes one every few seconds, with counts since the job began and the memory of all its processes in bytes. Arrays
     of other clients may be longer or shorter.
+
+    For a job with several workers, ``workers`` is their number, and the memory is that of one of them.
     """
 
     ts: int
@@ -109,12 +111,17 @@ class Sample(NamedTuple):
     items: int
     log_lines: int
     memory: int
+    workers: int = 0
+
+
+#: Elements of the sample of a job with one worker.
+_OF_ONE: Final = len(Sample._fields) - 1
 
 
 def sample_of(record: Sequence[Any]) -> Sample | None:
     """Parse a stored array; None when it is not one of the runner's."""
     values = record[: len(Sample._fields)]
-    if len(values) < len(Sample._fields) or not all(
+    if len(values) < _OF_ONE or not all(
         isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 for value in values
     ):
         return None

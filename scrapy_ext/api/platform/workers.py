@@ -29,6 +29,11 @@ from scrapy_ext.api.violations import ContractError, Violation
 
 #: Seconds between two reports of a worker.
 INTERVAL: Final = 2.0
+#: Seconds without a report after which a worker is shown as silent, and at least which the others wait before they take
+#: over its requests.
+SILENCE: Final = 3 * INTERVAL
+#: Stat of a worker with its highest memory.
+MEMORY_STAT: Final = "memusage/max"
 #: Bytes of a report: all stats, and their kinds.
 MAX_REPORT: Final = 2 * 1024 * 1024
 _COUNT_REMEDY: Final = "Write a whole number, 0 or more."
@@ -220,10 +225,17 @@ class ReportAnswer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
 class WorkerRow(LiveWorker, frozen=True, omit_defaults=True):
     """A line of ``/jobq/<project>/workers``. ``node``: "" for a worker that no node runs; ``placed``: time (ms) when it
-    was placed or has joined."""
+    was placed or has joined.
+
+    ``reported``: time (ms) of its last report. ``busy``: share of its last seconds in which it had a request to run,
+    from its second report on. ``memory``: highest memory (bytes) in its stats.
+    """
 
     node: str = ""
     placed: int = 0
     queue: Queue = Queue()
     counts: Counts = Counts()
     leaving: bool = False
+    reported: int | None = None
+    busy: float | None = None
+    memory: int | None = None

@@ -12,18 +12,20 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.comparison import changes
 from scrapy_ext.api.platform.jobs import CRAWL_STATS, GIVEN, RUNS, JobList, JobState, JudgedJobs
 from scrapy_ext.api.platform.verdicts import UNJUDGED
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
+from scrapy_ext.api.platform.workers import WorkerRow
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.commands.options import JOB, argument, paging_options
 from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.selection import job_named, selected_job
 from scrapy_ext.commands.subcommand import CommandError, View, note_shown, platform_command
-from scrapy_ext.commands.text import clock_with_zone, counted, length, shown
+from scrapy_ext.commands.text import clock_with_zone, counted, length, shown, with_workers
 
 #: Jobs read in one request.
 _PAGE: Final = 500
 _JOBS: Final = (
     Column.field("id", "job"),
-    Column.field("spider"),
+    Column("spider", lambda job: with_workers(str(job.get("spider") or ""), job)),
     Column("state", lambda job: str(job.get("close_reason") or job.get("state") or "")),
     Column("verdict", lambda job: str(job.get("verdict") or "")),
     Column.field("items_scraped", "items", right=True),
@@ -78,12 +80,32 @@ async def _show(view: View) -> None:
     metadata = await view.client.jobs.metadata(key)
     jobs = (await view.client.jobs.list(key.project, job=[key])).jobs
     counts = {name: value for name in _COUNTS if jobs and (value := getattr(jobs[0], name)) is not None}
+    workers = await _workers(view, key, metadata)
     if view.output.form == "json":
-        await view.show([{"key": str(key), **counts, **metadata}])
+        listed = {"workers": msgspec.to_builtins(workers)} if workers else {}
+        await view.show([{"key": str(key), **counts, **metadata, **listed}])
         return
     await view.output.note(f"job {key}")
     rows = [_row(name, length(value) if name == "elapsed" else value) for name, value in counts.items()]
-    await view.show([*rows, *_metadata_rows(metadata)], _FIELDS)
+    of_workers = [_row(f"workers.{each.worker}", _worker(each)) for each in workers]
+    await view.show([*rows, *of_workers, *_metadata_rows(metadata)], _FIELDS)
+
+
+async def _workers(view: View, key: JobKey, metadata: Mapping[str, Any]) -> list[WorkerRow]:
+    """Return the workers of a running job with several."""
+    if JOB_WORKERS not in metadata or metadata.get("state") != JobState.RUNNING.value:
+        return []
+    try:
+        return await view.client.workers.list(key.project, key)
+    except NotFound:  # the hosted platform has no such call
+        return []
+
+
+def _worker(row: WorkerRow) -> str:
+    counts = row.counts
+    where = f"attempt {row.attempt}" + (f" on node {row.node}" if row.node else "")
+    busy = "" if row.busy is None else f", busy for {row.busy:.0%} of its time"
+    return f"{where}: {counts.items} items, {counts.responses} responses{busy}"
 
 
 def _metadata_rows(metadata: Mapping[str, Any]) -> Iterator[dict[str, str]]:

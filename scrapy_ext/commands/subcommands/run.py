@@ -155,6 +155,7 @@ JOB_OPTIONS: Final = (
         metavar="0-4",
         help="priority; jobs with 4 start first (default: 2)",
     ),
+    argument("--workers", metavar="N|N..M", help=BOUNDS_HELP + " (default: 1)"),
 )
 
 
@@ -257,7 +258,6 @@ SUBCOMMANDS: Final = (
                 metavar="1-6",
                 help="units of a node that the job uses (default: 1)",
             ),
-            argument("--workers", metavar="N|N..M", help=BOUNDS_HELP + " (default: 1)"),
             repeated("--env", type=pair, metavar="NAME=VALUE", help="an environment variable of the job"),
             argument("--version", metavar="VERSION", help="deployed version to run (default: the current one)"),
             argument(

@@ -12,19 +12,20 @@ import msgspec
 from scrapy_ext.api.masking import hidden
 from scrapy_ext.api.platform.cron import Cron
 from scrapy_ext.api.platform.periodic import MAX_PER_PAGE, NewSchedule, PeriodicJob
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.commands.fields import given_fields, option_of
 from scrapy_ext.commands.options import YES, argument, whole_number
 from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.selection import confirm
 from scrapy_ext.commands.subcommand import CommandAction, CommandError, View, with_actions
 from scrapy_ext.commands.subcommands.run import JOB_OPTIONS, SPIDER, script_args
-from scrapy_ext.commands.text import counted, shown
+from scrapy_ext.commands.text import counted, shown, with_workers
 
 Record = Mapping[str, Any]
 
 
 def _tasks(record: Record) -> str:
-    return ", ".join(" ".join([task["name"], *_arguments(task)]) for task in record["tasks"])
+    return ", ".join(" ".join([with_workers(task["name"], task), *_arguments(task)]) for task in record["tasks"])
 
 
 def _arguments(task: Record) -> list[str]:
@@ -71,6 +72,8 @@ async def _add(view: View) -> None:
         task["priority"] = options.priority
     if options.arguments:
         task["spider_args"] = dict(options.arguments)
+    if options.workers is not None:
+        task[JOB_WORKERS] = options.workers
     if arguments := script_args(options):
         task["script_args"] = arguments
     fields = {"description": "", **given_fields(NewSchedule, options), "tasks": [task], "addtags": options.tag}

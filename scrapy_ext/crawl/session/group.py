@@ -33,6 +33,7 @@ from scrapy_ext.api.platform.stat_kinds import Stat
 from scrapy_ext.api.platform.worker_bounds import GROUP_SETTING, bounds_of
 from scrapy_ext.api.platform.workers import (
     INTERVAL,
+    SILENCE,
     Closing,
     Counts,
     LiveWorker,
@@ -58,8 +59,6 @@ logger = logging.getLogger(__name__)
 #: ``4..32``. ``resume`` before it: no worker of an earlier start is alive. Not for users.
 SETTING: Final = GROUP_SETTING
 RESUME: Final = "resume "
-#: Lowest lease time: a worker whose event loop runs sends three reports in it.
-_LEAST_LEASE_TIME: Final = 3 * INTERVAL
 #: Part of the lease time after which a worker considers itself dead.
 _LAPSED: Final = 2 / 3
 #: Seconds until a report without an answer has failed.
@@ -96,7 +95,7 @@ class Group:
     ``on_totals`` is called with the totals of each answer. ``is_gone``: returns true if the process of an attempt is
     known to have ended.
 
-    ``lease_time``: seconds without a new report after which a worker is considered dead, 6 or more.
+    ``lease_time``: seconds without a new report after which a worker is considered dead; at least ``SILENCE``.
     """
 
     def __init__(
@@ -130,7 +129,7 @@ class Group:
         self._key = key
         self._outage = outage or Outage(logger)
         self._clock = clock
-        self._lease_time = max(lease_time, _LEAST_LEASE_TIME)
+        self._lease_time = max(lease_time, SILENCE)
         self._sightings = Sightings(self._lease_time)
         #: Number of the last report, and of the last one that was answered.
         self._number = self._answered = 1

@@ -81,16 +81,18 @@ class SharingWarnings:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        if crawler.settings.getbool("COOKIES_ENABLED"):
+        if crawler.settings.getbool("COOKIES_ENABLED") and names.CRAWL_SPREAD.read(crawler.settings):
             crawler.signals.connect(self._response_received, signal=signals.response_received)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     def _response_received(self, response: Response, request: Request) -> None:
-        if b"Set-Cookie" not in response.headers or request.meta.get("dont_merge_cookies"):
+        # A named jar is in one worker.
+        own_jar = request.meta.get("cookiejar") is not None or request.meta.get("dont_merge_cookies")
+        if own_jar or b"Set-Cookie" not in response.headers:
             return
         logger.warning(
             "%s sets a cookie. Each worker has its own cookies, and requests of a host can continue in another worker. "
-            "If the site needs its cookies, remove CRAWL_WORKERS; if not, set COOKIES_ENABLED = False",
+            "If the site needs its cookies, set meta cookiejar or CRAWL_SPREAD = False, else COOKIES_ENABLED = False",
             response.url,
         )
         self._crawler.signals.disconnect(self._response_received, signal=signals.response_received)

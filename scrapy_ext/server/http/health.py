@@ -27,9 +27,10 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.middleware import RequestMiddleware
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.http.schemas import STRING, TEXT, AnswerShape, record, value
-from scrapy_ext.server.metrics import CONTENT_TYPE, counter, distribution, gauge, lines
+from scrapy_ext.server.metrics import CONTENT_TYPE, counter, distribution, gauge, gauges, lines
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.interface import GROUPS
+from scrapy_ext.server.store.jobs.groups import REPORT_BOUNDS
 from scrapy_ext.telemetry.families import Family
 
 logger = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ class ServerMetrics:
     async def families(self) -> list[Family]:
         """Return all metrics, with their current values."""
         others = chain.from_iterable(metrics() for metrics in self._more)
-        stored = chain(await self._of_store(self._size), await self._of_store(self._jobs))
+        stored = chain(*[await self._of_store(read) for read in (self._size, self._jobs, self._workers)])
         return [*self._middleware.metrics.families(), *self._server(), *stored, *others, *_process()]
 
     async def _of_store(self, read: Callable[[], Awaitable[Iterable[Family]]]) -> Iterable[Family]:
@@ -90,6 +91,16 @@ class ServerMetrics:
             gauge("nodes", "Nodes that take jobs.", len(takers)),
             gauge("node_units", "Units of the nodes that take jobs.", sum(node.units for node in takers)),
             gauge("node_units_used", "Units of the jobs that run, on all nodes.", sum(node.used for node in nodes)),
+        )
+
+    async def _workers(self) -> Iterable[Family]:
+        """Return the workers of jobs with several: the same numbers on all servers of a database."""
+        counts = await self._store.groups.counts()
+        states = [({"state": name}, number) for name, number in counts.workers.items()]
+        return chain(
+            gauges("job_workers", "Workers of running jobs with several.", states),
+            gauge("job_workers_vacant", "Places of these jobs without a worker.", counts.vacant),
+            gauge("job_workers_lost", "Workers that these jobs have lost, and others have replaced.", counts.losses),
         )
 
     def _server(self) -> Iterator[Family]:
@@ -125,6 +136,9 @@ class ServerMetrics:
         yield from counter("monitor_results_total", "Results of monitors for finished jobs.", outcomes)
         yield from counter("alerts_sent_total", "Messages that targets of alerts accepted.", [({}, alerts.sent_count)])
         yield from counter("alert_failures_total", "Attempts at them that failed.", [({}, alerts.failures)])
+        times = self._store.groups.times
+        reports = (REPORT_BOUNDS, tuple(times.buckets), times.seconds)
+        yield from distribution("worker_report_duration_seconds", "Time to store a report of a worker.", *reports)
         groups = (GROUPS, tuple(store.groups), store.operations)
         yield from distribution("store_commit_writes", "Writes that one commit took together.", *groups)
         yield from counter("store_commit_seconds_total", "Time that commits took.", [({}, store.seconds)])

@@ -30,7 +30,7 @@ from scrapy_ext.server.jobs.versions.runnable import check_new_job
 from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
-from scrapy_ext.server.store.jobs.rows import StoredJob, importing_from, ran_for, tags_of
+from scrapy_ext.server.store.jobs.rows import StoredJob, importing_from, ran_for, tags_of, workers_of
 
 T = TypeVar("T")
 
@@ -68,7 +68,8 @@ def _form(*required: str, **fields: object) -> schemas.Body:
     return schemas.Body(schemas.FORM, schemas.record({"project": schemas.NUMBER, **fields}, *required))
 
 
-_WORKERS: Final = {"type": "string", "pattern": BOUNDS_PATTERN, "description": BOUNDS_HELP}
+#: Schema of ``job_workers``.
+WORKERS: Final[schemas.Schema] = {"type": "string", "pattern": BOUNDS_PATTERN, "description": BOUNDS_HELP}
 _RUN: Final = _form(
     "project",
     spider=schemas.NAME,
@@ -76,7 +77,7 @@ _RUN: Final = _form(
     add_tag=_TAGS,
     priority={"type": "integer", "minimum": jobs.MIN_PRIORITY, "maximum": jobs.MAX_PRIORITY},
     units={"type": "integer", "minimum": jobs.MIN_UNITS, "maximum": jobs.MAX_UNITS},
-    job_workers=_WORKERS,
+    job_workers=WORKERS,
     job_settings={"type": "string", "description": "a JSON object"},
     meta={"type": "string", "description": "a JSON object"},
     environment={"type": "string", "description": "a JSON object"},
@@ -199,6 +200,7 @@ def listed_job(job: StoredJob, now: int) -> jobs.Job:
         logs=job.counts.logs,
         errors_count=job.counts.errors,
         spider_args=hidden(metadata["spider_args"]) if isinstance(metadata.get("spider_args"), dict) else None,
+        job_workers=bounds.text if (bounds := workers_of(metadata)) else None,
     )
 
 
@@ -223,7 +225,7 @@ def iso_time(milliseconds: int) -> str:
     "Add tags to jobs and remove tags; change the number of workers of jobs that are pending, or run with several.",
     schemas.value("The number of jobs.", _OK),
     body=_form(
-        "project", job=_JOBS, spider=schemas.NAME, add_tag=_TAGS, remove_tag=schemas.STRINGS, job_workers=_WORKERS
+        "project", job=_JOBS, spider=schemas.NAME, add_tag=_TAGS, remove_tag=schemas.STRINGS, job_workers=WORKERS
     ),
     errors=(409,),
     action=Action.TAG,

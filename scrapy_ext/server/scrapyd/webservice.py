@@ -33,6 +33,7 @@ from scrapy_ext.api.platform.keys import is_number
 from scrapy_ext.api.platform.projects import name_of_project
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.versions import VersionState
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.deploying import Deploys, Upload, received
 from scrapy_ext.server.http import schemas
@@ -41,6 +42,7 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import Form, check_job, check_name
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.jobs.versions.runnable import check_local_spider
+from scrapy_ext.server.platform.jobs import WORKERS
 from scrapy_ext.server.platform.spiders import spiders_of
 from scrapy_ext.server.platform.versions import SILENCE, environments_of, take
 from scrapy_ext.server.scrapyd.naming import JOB_ID, Projects, id_of, jobs_of
@@ -54,7 +56,7 @@ from scrapy_ext.server.store.versions import InUseError
 MOST_ACTIVE: Final = 1000
 MOST_FINISHED: Final = 100
 #: Fields of ``schedule.json`` that are no arguments of the spider.
-_FIELDS: Final = ("project", "spider", "_version", "jobid", "priority", "setting", "apikey")
+_FIELDS: Final = ("project", "spider", "_version", "jobid", "priority", "setting", JOB_WORKERS, "apikey")
 #: Statuses of refusals that Scrapyd answers with 200.
 _AS_ERROR: Final = (400, 404, 409, 410, 413, 422)
 _NODE: Final = socket.gethostname()
@@ -213,6 +215,7 @@ async def _check_version(call: Call, project: int, version: str) -> None:
         jobid=schemas.STRING,
         priority={"type": "number"},
         setting=schemas.STRINGS,
+        job_workers=WORKERS,
     ),
     action=Action.RUN,
 )
@@ -247,6 +250,8 @@ def _metadata(form: Form) -> Fields:
     # Of a repeated argument, Scrapyd passes the first.
     if arguments := {name: value for name, value in reversed(form.fields) if name not in _FIELDS}:
         metadata["spider_args"] = dict(reversed(arguments.items()))
+    if workers := form.get(JOB_WORKERS):
+        metadata[JOB_WORKERS] = workers
     if settings := [each.partition("=") for each in form.all("setting")]:
         for name, equals, _ in settings:
             if not (name and equals):

@@ -23,6 +23,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import PeriodicJob
 from scrapy_ext.api.platform.webhooks import PERIODIC_ACTIVE, PERIODIC_MISSED, PERIODIC_REFUSED, PeriodicEvent
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.activity import add_events
 from scrapy_ext.server.store.engine.interface import Row, Transaction
@@ -213,6 +214,8 @@ def jobs_of(schedule: PeriodicJob, minute: int) -> Iterator[NewJob]:
             metadata["spider_args"] = task.spider_args
         if task.script_args:
             metadata["cmd_args"] = task.script_args
+        if task.job_workers is not msgspec.UNSET:
+            metadata[JOB_WORKERS] = task.job_workers
         yield NewJob(task.name, JobState.PENDING, metadata, run_key(task.name, metadata))
 
 

@@ -15,6 +15,7 @@ from scrapy_ext.server.store.jobs.rows import (
     reason_of,
     tags_of,
     verdict_text,
+    workers_of,
 )
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.pending_reason import Capacity, waiting
@@ -47,6 +48,8 @@ class Summary(NamedTuple):
     queued: int | None
     #: Of a finished job: green, amber, red, none for a cancelled one, or unjudged; "" for any other.
     verdict: str
+    #: Number of its workers or its bounds, as ``4..32``; "" for a job with one.
+    workers: str
 
 
 def summary(job: StoredJob, now: int, capacity: Capacity | None = None) -> Summary:
@@ -71,6 +74,7 @@ def summary(job: StoredJob, now: int, capacity: Capacity | None = None) -> Summa
         arguments=arguments_in_a_line(job),
         queued=queued_for(job, now),
         verdict=verdict_text(job) or "",
+        workers=bounds.text if (bounds := workers_of(job.metadata)) else "",
     )
 
 

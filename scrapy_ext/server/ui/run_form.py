@@ -40,7 +40,7 @@ _TEXTS: Final = (
     *("job_settings", "environment", "cmd_args", "node_tags", "meta"),
 )
 #: Fields that a periodic job does not have.
-_OF_ONE_RUN: Final = ("version", "units", JOB_WORKERS, "timeout", "job_settings", "environment", "node_tags", "meta")
+_OF_ONE_RUN: Final = ("version", "units", "timeout", "job_settings", "environment", "node_tags", "meta")
 #: Names of ``run.json`` in violations, and those of the form.
 _NAMES: Final = {"add_tag": "tags"}
 #: Members of the metadata with a field of their own.

@@ -14,6 +14,7 @@ import msgspec
 from scrapy_ext.api.platform.common_schedules import MAX_CRONS
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, SCRIPT
 from scrapy_ext.api.platform.periodic import MAX_TASKS, NewSchedule, Task
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.server.http.forms import Form
@@ -29,25 +30,29 @@ class FormTask(NamedTuple):
     name: str = ""
     priority: str = str(DEFAULT_PRIORITY)
     arguments: str = ""
+    workers: str = ""
 
     @classmethod
     def of(cls, task: Task) -> Self:
         shown = shapes.hidden({"": task.script_args} if task.name.startswith(SCRIPT) else task.spider_args)
         arguments = shown[""] if task.name.startswith(SCRIPT) else text_of_arguments(shown)
-        return cls(task.name, str(task.priority), arguments)
+        workers = "" if task.job_workers is msgspec.UNSET else task.job_workers
+        return cls(task.name, str(task.priority), arguments, workers)
 
     @classmethod
     def of_form(cls, form: Form) -> list[Self]:
         """Return the tasks of a submitted form, including empty ones."""
-        names, priorities, arguments = (form.all(name)[: MAX_TASKS + _SPARE] for name in _TASK_FIELDS)
-        return [cls(*task) for task in zip(names, priorities, arguments, strict=False)]
+        names, priorities, arguments, workers = (form.all(name)[: MAX_TASKS + _SPARE] for name in _TASK_FIELDS)
+        # Forms of programs may leave the number of workers out.
+        workers += ("",) * (len(names) - len(workers))
+        return [cls(*task) for task in zip(names, priorities, arguments, workers, strict=False)]
 
     @property
     def is_empty(self) -> bool:
-        return not (self.name.strip() or self.arguments.strip())
+        return not (self.name.strip() or self.arguments.strip() or self.workers.strip())
 
 
-_TASK_FIELDS: Final = ("task", "priority", "arguments")
+_TASK_FIELDS: Final = ("task", "priority", "arguments", JOB_WORKERS)
 #: Field of a task's arguments in violations.
 _ARGUMENTS: Final = "tasks.arguments"
 #: Values of the fields whose controls are empty.
@@ -88,6 +93,8 @@ def _task(task: FormTask, stored: Sequence[Task]) -> dict[str, Any]:
     if not task.priority.strip().isdecimal() or len(task.priority) > 3:
         raise refused("tasks.priority", f"must be a number, got {task.priority[:20]!r}", "Choose one from the list.")
     fields: dict[str, Any] = {"name": name, "priority": int(task.priority)}
+    if workers := task.workers.strip():
+        fields[JOB_WORKERS] = workers
     if name.startswith(SCRIPT):
         words = task.arguments.strip()
         if words == shapes.HIDDEN:

@@ -1,4 +1,4 @@
-"""Charts of a job's throughput and memory, from its samples or from the times when its records were stored.
+"""Charts of a job's throughput, memory and workers, from its samples or from the times when its records were stored.
 
 The number of reads is bounded, whatever the size of the job.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Final
 
 import msgspec
@@ -38,9 +39,8 @@ _SOME_SAMPLES: Final = 200
 _LATEST: Final = 253_402_300_799_000
 
 
-async def throughput(store: Store, job: StoredJob) -> Markup:
+async def throughput(store: Store, job: StoredJob, samples: Sequence[Sample]) -> Markup:
     """Draw requests and items per minute."""
-    samples = await _samples(store, job.key)
     if len(samples) > 1:
         grown = {
             "requests": [(float(each.ts), float(each.requests)) for each in samples],
@@ -59,7 +59,7 @@ async def throughput(store: Store, job: StoredJob) -> Markup:
     if isinstance(began, int) and 0 <= start - began <= end - start:
         start = began
     number = min(max(max(map(len, grown.values())) // _PER_POINT, 2), _POINTS)
-    gaps = _gaps([each.ts for each in samples])
+    gaps = _gaps(samples)
     series = [
         charts.Series(name, _broken(charts.rates(points, start, end, number), gaps))
         for name, points in grown.items()
@@ -68,21 +68,52 @@ async def throughput(store: Store, job: StoredJob) -> Markup:
     return charts.lines("Throughput, a minute", series, lambda value: shapes.number(round(value)))
 
 
-async def memory(store: Store, key: JobKey) -> Markup:
+def memory(samples: Sequence[Sample]) -> Markup:
     """Draw the memory of the job's processes; "" when no runner measured it."""
-    samples = await _samples(store, key)
-    gaps = _gaps([each.ts for each in samples])
     # A sample that is taken when the processes have ended measures none of them.
-    known = [(float(each.ts), float(each.memory)) for each in samples if each.memory]
-    # Of several samples in one place, the highest.
+    known = [each for each in samples if each.memory]
+    points = _memory_of_workers(known) if _most_workers(known) else _memory_of_one(known)
+    return charts.lines("Memory", [charts.Series("memory", _broken(points, _gaps(samples)))], shapes.size)
+
+
+def _memory_of_one(known: Sequence[Sample]) -> list[tuple[float, float]]:
+    """Return the points of a job with one worker: of several samples in one place, the highest."""
     size = max(math.ceil(len(known) / (2 * _POINTS)), 1)
-    points = [max(known[place : place + size], key=lambda point: point[1]) for place in range(0, len(known), size)]
-    return charts.lines("Memory", [charts.Series("memory", _broken(points, gaps))], shapes.size)
+    parts = (known[place : place + size] for place in range(0, len(known), size))
+    highest = (max(part, key=lambda each: each.memory) for part in parts)
+    return [(float(each.ts), float(each.memory)) for each in highest]
 
 
-def _gaps(times: Sequence[int]) -> list[tuple[float, float]]:
-    """Return the times without samples, when no process of the job ran."""
-    steps = [after - before for before, after in itertools.pairwise(times)]
+def _memory_of_workers(known: Sequence[Sample]) -> list[tuple[float, float]]:
+    """Return the memory of all workers: their number times the mean of samples, of which each worker has about one."""
+    size = max(math.ceil(len(known) / (2 * _POINTS)), _most_workers(known))
+    parts = (known[place : place + size] for place in range(0, len(known), size))
+    return [(float(part[-1].ts), fmean(each.memory for each in part) * part[-1].workers) for part in parts]
+
+
+def workers(samples: Sequence[Sample]) -> Markup:
+    """Draw the number of the job's workers; "" for a job that has one, or whose workers run on no node."""
+    if not _most_workers(samples):
+        return Markup()
+    points = [(float(each.ts), float(each.workers)) for each in samples]
+    series = charts.Series("workers", _broken(_thinned(points), _gaps(samples)))
+    return charts.lines("Workers", [series], lambda value: shapes.number(round(value)))
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return as many points as a line has, with the last one."""
+    size = max(math.ceil(len(points) / (2 * _POINTS)), 1)
+    return [*points[:-1:size], *points[-1:]]
+
+
+def _most_workers(samples: Sequence[Sample]) -> int:
+    return max((each.workers for each in samples), default=0)
+
+
+def _gaps(samples: Sequence[Sample]) -> list[tuple[float, float]]:
+    """Return the times without samples, when no process of the job ran. Workers take turns, not always evenly."""
+    times = [each.ts for each in samples]
+    steps = [after - before for before, after in itertools.pairwise(times[:: max(_most_workers(samples), 1)])]
     usual = median(steps)
     if usual is None:
         return []
@@ -97,7 +128,8 @@ def _broken(
     return sorted([*kept, *(((start + end) / 2, None) for start, end in gaps)], key=lambda point: point[0])
 
 
-async def _samples(store: Store, key: JobKey) -> Sequence[Sample]:
+async def samples_of(store: Store, key: JobKey) -> Sequence[Sample]:
+    """Return the samples of a job by time, some of very many."""
     total = (await store.samples.stats(key)).totals.input_values
     if total > _ALL_SAMPLES:
         numbers = [place * (total - 1) // (_SOME_SAMPLES - 1) for place in range(_SOME_SAMPLES)]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.workers import Counts, Report
 from tests.support.eventually import TIMEOUT
 from tests.support.terminal_commands import Platform, lines, plain
 
@@ -145,3 +146,13 @@ def test_times_are_shown_with_their_zone_in_a_terminal(platform: Platform) -> No
 
 def test_a_job_without_stats_says_so(platform: Platform) -> None:
     assert "has no stats yet" in platform.refused("stats", str(platform.job()))
+
+
+def test_a_job_with_several_workers_is_listed_with_them(platform: Platform) -> None:
+    key = platform.job()
+    report = Report(job=str(key), number=1, nonce="0" * 32, workers="2..4", counts=Counts(items=3, responses=5))
+    platform.call(lambda client: client.workers.report(key.project, report))
+    assert "books ×2..4" in platform.terminal("jobs")
+    assert re.search(r"workers\.0 +attempt 1: 3 items, 5 responses\s", platform.terminal("job", str(key)))
+    (job,) = platform.lines("job", str(key))
+    assert [worker["counts"] for worker in job["workers"]] == [{"items": 3, "responses": 5}]

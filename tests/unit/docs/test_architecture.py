@@ -10,9 +10,7 @@ import pytest
 from tests.support.docs_tables import DOCS
 
 ROOT = DOCS.parent
-#: A plan names what it will add.
-PLANS = {"workers-plan"}
-PAGES = sorted(path for path in (DOCS / "architecture").glob("*.rst") if path.stem not in PLANS)
+PAGES = sorted((DOCS / "architecture").glob("*.rst"))
 #: Where the names of the pages begin: most of them below the package or one of its parts.
 _BEGINNINGS = ("", "scrapy_ext", "scrapy_ext/server", "scrapy_ext/server/store", "scrapy_ext/server/extraction")
 _NAME = re.compile(r"``([a-z_]+(?:/[a-z_.]+)+)/?``")
@@ -29,11 +27,6 @@ def test_names_of_a_page_are_found_and_others_are_not() -> None:
     assert exists("client/http1")
     assert exists("server/jobs/versions/inspection")
     assert not exists("server/jobs/no_such_module")
-
-
-def test_a_plan_says_that_it_is_one() -> None:
-    for name in PLANS:
-        assert "**Not built yet.**" in (DOCS / "architecture" / f"{name}.rst").read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)

@@ -214,6 +214,7 @@ class Execution:
         settings = settings_of(job, stored)
         if self._worker is not None:
             settings |= group_settings_of(job)
+            self._sampler.in_group = True
         self._limits = limits_of(job, settings, self._terms.unit_memory, self._terms.timeout)
         if self._worker is not None:
             self._limits = self._limits.after(running_seconds(job, self._store.clock()))

@@ -28,11 +28,13 @@ logger = logging.getLogger(__name__)
 
 
 class Sampler:
-    """Sampler of an attempt."""
+    """Sampler of an attempt. Those of the workers of one job together take as many samples as one worker does."""
 
     def __init__(self, store: Store, attempt: Attempt) -> None:
         self._store = store
         self._attempt = attempt
+        #: Set for a worker of a job with several.
+        self.in_group = False
         self._taken: int | None = None
         self._due = elapsing()
 
@@ -44,21 +46,31 @@ class Sampler:
         """Take a sample. One that cannot be stored is lost."""
         key = self._attempt.key
         try:
-            if self._taken is None:  # earlier attempts may have taken some
-                self._taken = (await self._store.samples.stats(key)).totals.input_values
-            self._due = elapsing() + pause(self._taken)
+            workers = await self._store.groups.count(key) if self.in_group else 0
+            self._due = elapsing() + await self._pause(max(workers, 1))
             requests, items, lines = [
                 (await part.stats(key)).totals.input_values
                 for part in (self._store.requests, self._store.items, self._store.logs)
             ]
-            sample = Sample(self._store.clock(), requests, items, lines, memory)
+            sample = list(Sample(self._store.clock(), requests, items, lines, memory, workers))
+            if not self.in_group:
+                sample.pop()
             packer = Packer(SAMPLES)
-            packer.add([msgspec.json.encode(sample)], [list(sample)])
+            packer.add([msgspec.json.encode(sample)], [sample])
             rest = packer.rest()
             await self._store.samples.write(key, None, [] if rest is None else [rest], attempt=self._attempt)
-            self._taken += 1
         except (StoreError, ContractError) as error:
             logger.debug("No sample of job %s: %s", key, error)
+
+    async def _pause(self, workers: int) -> float:
+        """Return the seconds to the next sample. Workers that have begun at the same time take turns."""
+        turns = workers
+        if self._taken is None:  # earlier attempts may have taken some
+            self._taken = (await self._store.samples.stats(self._attempt.key)).totals.input_values
+            turns = 1 + self._attempt.number % workers
+        seconds = pause(self._taken) * turns
+        self._taken += workers
+        return seconds
 
 
 def pause(taken: int) -> float:

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.jobs import SHUTDOWN
-from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.scaling import NEW, Load
 from scrapy_ext.api.platform.stat_kinds import Stat
-from scrapy_ext.api.platform.workers import Counts, LiveWorker, Queue, Report, WorkerRow, reason_text
+from scrapy_ext.api.platform.workers import MEMORY_STAT, Counts, LiveWorker, Queue, Report, WorkerRow, reason_text
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 
 _COLUMNS: Final = "attempt, worker, node, placed, reports, outcome, state"
@@ -22,7 +22,7 @@ _OF_JOB: Final = "project = $1 AND spider = $2 AND job = $3"
 class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
     """Last report of a worker, as stored. ``item_time``: time (ms) of the report with its last item.
 
-    ``reported``: time (ms) of the last report; ``load``: of its last time.
+    ``reported``: time (ms) of the last report; ``load``: of its last time; ``memory``: highest (bytes) in its stats.
     """
 
     nonce: str = ""
@@ -32,6 +32,7 @@ class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
     leaving: bool = False
     reported: int | None = None
     load: Load = NEW
+    memory: int | None = None
 
     def after(self, report: Report, now: int) -> WorkerState:
         """Return the state after a report, which may leave out what has not changed."""
@@ -44,6 +45,7 @@ class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
             report.leaving or self.leaving,
             now,
             self._load_after(report, now),
+            _memory_of(report) or self.memory,
         )
 
     def _load_after(self, report: Report, now: int) -> Load:
@@ -51,6 +53,12 @@ class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
         if report.queue is None or seconds <= 0:
             return self.load
         return self.load.after(report.queue.idle / seconds, float(report.queue.memory > 0), seconds)
+
+
+def _memory_of(report: Report) -> int | None:
+    stat = (report.stats or {}).get(MEMORY_STAT)
+    value = None if stat is None else stat.value
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_NUMBER else None
 
 
 class AttemptRow(NamedTuple):
@@ -83,6 +91,9 @@ class AttemptRow(NamedTuple):
         return WorkerRow(
             *(self.attempt, self.worker, self.number, self.is_idle, self.has_ended),
             *(self.node, self.placed, state.queue, state.counts, state.leaving),
+            reported=state.reported,
+            busy=None if state.load == NEW else round(1 - state.load.idle, 3),
+            memory=state.memory,
         )
 
 

@@ -16,6 +16,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.attempt_rows import AttemptRow, add_row, lowest_free, new_row, rows_of
 from scrapy_ext.server.store.jobs.group_rows import Group, lock_group, open_group, save_group
+from scrapy_ext.server.store.jobs.group_shares import has_room
 from scrapy_ext.server.store.jobs.rows import StoredJob, get_job, save, workers_of
 from scrapy_ext.server.store.jobs.states import ACTIVE
 
@@ -32,7 +33,7 @@ async def set_vacant(tx: Transaction, key: JobKey, places: int) -> None:
     )
 
 
-def scaled(group: Group, rows: Sequence[AttemptRow], now: int) -> Group:
+async def scaled(tx: Transaction, key: JobKey, group: Group, rows: Sequence[AttemptRow], now: int) -> Group:
     """Return the group with the number of workers that their load needs, if nodes run them."""
     live = [row for row in rows if not row.has_ended]
     if group.closing is not None or group.ended.found_end or not all(row.node for row in live):
@@ -40,6 +41,8 @@ def scaled(group: Group, rows: Sequence[AttemptRow], now: int) -> Group:
     loads = [row.state.load for row in live]
     bounds, unchanged = Bounds(group.least, group.most), (now - group.changed) / 1000
     target = proposal(group.target, bounds, loads, unchanged)
+    if target > max(group.target, bounds.least) and not await has_room(tx, key):
+        target = proposal(group.target, bounds, loads, unchanged, has_room=False)
     return group if target == group.target else group._replace(target=target, changed=now)
 
 

@@ -10,13 +10,14 @@ from scrapy_ext.api.platform.jobs import JOB_DELETED, NODE_LOST, SHUTDOWN, JobSt
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.worker_bounds import Bounds
 from scrapy_ext.api.platform.workers import Closing, reason_text
-from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.interface import Row, Transaction
 from scrapy_ext.server.store.jobs.group_stats import Ended
 from scrapy_ext.server.store.jobs.rows import StoredJob, get_job
 from scrapy_ext.server.store.jobs.states import CANCELLED
 
 #: Lost workers after which a job is closed, by the highest number of its workers.
 _LOSSES: Final = 5
+_COLUMNS: Final = "least, most, target, changed, last_attempt, closing, start_attempt, started, losses, stats"
 _OF_JOB: Final = "project = $1 AND spider = $2 AND job = $3"
 _encode: Final = msgspec.json.Encoder().encode
 _decode_closing: Final = msgspec.json.Decoder(Closing).decode
@@ -93,13 +94,17 @@ async def has_group(tx: Transaction, key: JobKey) -> bool:
     return await tx.fetchrow(f"SELECT 1 FROM worker_groups WHERE {_OF_JOB}", *key) is not None
 
 
+async def get_group(tx: Transaction, key: JobKey) -> Group | None:
+    """Return the group of a job; None if it has none."""
+    return _group(await tx.fetchrow(f"SELECT {_COLUMNS} FROM worker_groups WHERE {_OF_JOB}", *key))
+
+
 async def lock_group(tx: Transaction, key: JobKey) -> Group | None:
     """Lock the group of a job; None if it has none."""
-    row = await tx.fetchrow(
-        f"""SELECT least, most, target, changed, last_attempt, closing, start_attempt, started, losses, stats
-            FROM worker_groups WHERE {_OF_JOB} FOR UPDATE""",
-        *key,
-    )
+    return _group(await tx.fetchrow(f"SELECT {_COLUMNS} FROM worker_groups WHERE {_OF_JOB} FOR UPDATE", *key))
+
+
+def _group(row: Row | None) -> Group | None:
     if row is None:
         return None
     least, most, target, changed, last_attempt, closing, start_attempt, started, losses, ended = row

@@ -131,6 +131,17 @@ async def _take_grants(taking: _Taking, reports: Mapping[str, BudgetReport], liv
     return grants
 
 
+async def has_room(tx: Transaction, key: JobKey) -> bool:
+    """Return true if the limits of some domain allow more requests at once, or if none has a limit."""
+    rows = await tx.fetch(
+        f"""SELECT CAST(sum(want) AS BIGINT), min(most), max(delay) FROM group_shares
+            WHERE {_OF_JOB} AND expires > $4 GROUP BY name""",
+        *key,
+        await tx.time(),
+    )
+    return not rows or any(not delay and want < most for want, most, delay in rows)
+
+
 # ── rows ──
 
 

@@ -13,24 +13,25 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from scrapy_ext.api.platform.jobs import FINISHED, SHUTDOWN, JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.worker_bounds import MOST_WORKERS, Bounds, bounds_of
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS, MOST_WORKERS, Bounds, bounds_of
 from scrapy_ext.api.platform.workers import (
     Closing,
     Report,
     ReportAnswer,
     Silent,
-    WorkerRow,
     reason_text,
 )
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.engine.interface import EngineStore, Method, Transaction
+from scrapy_ext.server.store.engine.interface import Engine, EngineStore, Method, Transaction
 from scrapy_ext.server.store.fencing import Attempt, over
 from scrapy_ext.server.store.jobs.attempt_rows import (
     AttemptRow,
@@ -47,11 +48,14 @@ from scrapy_ext.server.store.jobs.group_ends import EndedWorker, worker_ended, w
 from scrapy_ext.server.store.jobs.group_places import beyond_target, scaled, set_bounds, set_vacant, wanted
 from scrapy_ext.server.store.jobs.group_rows import Group, has_group, lock_group, open_group, save_group
 from scrapy_ext.server.store.jobs.group_shares import Given, take_shares
-from scrapy_ext.server.store.jobs.rows import get_job
+from scrapy_ext.server.store.jobs.group_state import count_workers, group_counts, group_state, listed
+from scrapy_ext.server.store.jobs.rows import get_job, save
 from scrapy_ext.server.store.jobs.states import Stamp
 
 #: User name in changes of jobs that their workers make.
 WORKERS: Final = "workers"
+#: Upper bounds of the buckets of :class:`ReportTimes`, in seconds.
+REPORT_BOUNDS: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class _Reporting(NamedTuple):
@@ -80,7 +84,7 @@ async def _report(tx: Transaction, key: JobKey, report: Report, stamp: Stamp) ->
     rows = await rows_of(tx, key)
     if this.is_new:
         group = _with_starter(group, own, rows)
-        group = scaled(group, rows, stamp.now)
+        group = await scaled(tx, key, group, rows, stamp.now)
     if group != before:
         await save_group(tx, key, group)
         if own.node:
@@ -219,7 +223,16 @@ async def _group_of_running(tx: Transaction, key: JobKey, bounds: Bounds | None,
         raise _no_group(key)
     if job.state is not JobState.RUNNING:
         raise _refused("job", f"{key} is {job.state.value}, and takes no workers", "Resume it, or start a new one.")
+    if bounds is not None and job.metadata.get(JOB_WORKERS) != bounds.text:
+        await _note_bounds(tx, key, bounds, now)
     return group
+
+
+async def _note_bounds(tx: Transaction, key: JobKey, bounds: Bounds, now: int) -> None:
+    """Store the bounds in the metadata of the job, where lists and pages find them."""
+    job = await get_job(tx, key, lock=True)
+    if job is not None:
+        await save(tx, key, {**job.metadata, JOB_WORKERS: bounds.text}, now, from_client=False)
 
 
 async def _without_former(tx: Transaction, key: JobKey, group: Group, former: Sequence[AttemptRow]) -> Group:
@@ -240,8 +253,16 @@ def _refused(field: str, rule: str, remedy: str) -> ContractError:
     return ContractError([Violation(field, rule, remedy, 409)])
 
 
-async def _listed(tx: Transaction, key: JobKey) -> list[WorkerRow]:
-    return [row.listed for row in await rows_of(tx, key)]
+class ReportTimes:
+    """Number and durations of the reports that this process has stored, for the metrics."""
+
+    def __init__(self) -> None:
+        self.buckets = [0] * (len(REPORT_BOUNDS) + 1)
+        self.seconds = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.buckets[bisect_left(REPORT_BOUNDS, seconds)] += 1
+        self.seconds += seconds
 
 
 async def _worker(tx: Transaction, attempt: Attempt) -> int | None:
@@ -254,7 +275,14 @@ async def _worker(tx: Transaction, attempt: Attempt) -> int | None:
 class GroupStore(EngineStore):
     """The groups of jobs."""
 
-    listed = Method("read", _listed)
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        super().__init__(engine, clock)
+        self.times = ReportTimes()
+
+    listed = Method("read", listed)
+    state = Method("read", group_state)
+    count = Method("read", count_workers)
+    counts = Method("read", group_counts)
     worker = Method("read_inline", _worker)
 
     async def open(self, key: JobKey, least: int, most: int) -> None:
@@ -274,4 +302,7 @@ class GroupStore(EngineStore):
         Raises :class:`ContractError`: 403 when the attempt is over, 404 without a group, 409 for a report that the
         state of the group does not allow.
         """
-        return await self._engine.write(_report, key, report, Stamp(WORKERS, self._clock()))
+        began = time.monotonic()
+        answer = await self._engine.write(_report, key, report, Stamp(WORKERS, self._clock()))
+        self.times.add(time.monotonic() - began)
+        return answer

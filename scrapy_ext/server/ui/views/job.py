@@ -22,6 +22,7 @@ from scrapy_ext.server.store.verdicts import JobVerdict
 from scrapy_ext.server.ui import shapes, timeline
 from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_records import JOB_PARTS, PATH, job_context
+from scrapy_ext.server.ui.job_workers import workers_of_job
 from scrapy_ext.server.ui.response_charts import last_responses, statuses_chart
 from scrapy_ext.server.ui.run_form import tags_of_text
 from scrapy_ext.server.ui.spider_runs import compared, earlier_runs
@@ -61,6 +62,7 @@ async def _show(visit: Visit) -> Response:
         runs=_runs(job.metadata),
         fed=_fed(visit, job),
         charts=charts,
+        workers=await workers_of_job(store, job),
         errors=errors,
         verdict=verdict,
         error_groups=await _error_groups(visit, verdict, _wrong(errors)),
@@ -97,9 +99,11 @@ async def _alerted(visit: Visit, job: StoredJob) -> _Alerted:
 
 async def _charts(visit: Visit, context: Mapping[str, Any]) -> list[Markup]:
     job, store, total = context["job"], visit.store, context["totals"]["requests"]
+    samples = await timeline.samples_of(store, visit.key)
     return [
-        await timeline.throughput(store, job),
-        await timeline.memory(store, visit.key),
+        await timeline.throughput(store, job, samples),
+        timeline.memory(samples),
+        timeline.workers(samples),
         statuses_chart(await last_responses(store, visit.key, total), job.metadata, total, f"/ui/{visit.key}/requests"),
     ]
 

@@ -1,4 +1,4 @@
-"""``/ui/<project>/<spider>/<job>/log``: the log of a job, filtered by level, and live while it runs."""
+"""``/ui/<project>/<spider>/<job>/log``: the log of a job, filtered by level and worker, and live while it runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import is_number
 from scrapy_ext.api.platform.records import LEVELS
 from scrapy_ext.api.platform.users import Action
-from scrapy_ext.server.record_search import logged, parts_of, records_of, search_records
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
+from scrapy_ext.server.record_search import Wanted, logged, parts_of, records_of, search_records
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import HEADERS, MissingError, UiPage, Visit
 from scrapy_ext.server.ui.job_records import PATH, job_context, records_page
+from scrapy_ext.server.ui.job_workers import worker_number
 from scrapy_ext.server.ui.live import Live, ServerSentEvent
 
 #: Lines of a page, and so few that a page of errors with their frames stays under 60 KB.
@@ -31,15 +33,15 @@ _PER_POLL: Final = 1000
 async def _show(visit: Visit) -> Response:
     context = await job_context(visit, "log")
     end = (await visit.store.logs.indexes(visit.key)).stop
-    level, text = _level(visit), visit.text("q")
+    level, text, worker = _level(visit), visit.text("q"), worker_number(visit.text("worker"))
     counts = (await visit.store.logs.stats(visit.key)).counts
     running = context["job"].state in (JobState.PENDING, JobState.RUNNING) and context["known"]
     live = running and not text and "start" not in visit.request.query_params
     if live:
-        records, paging = await _tail(visit, level, end)
-    elif level or text:
-        start = visit.number("start")
-        found = await search_records(visit.store.logs, visit.key, start, logged(level, text), _PER_PAGE)
+        records, paging = await _tail(visit, level, worker, end)
+    elif level or text or worker is not None:
+        start, wanted = visit.number("start"), logged(level, text, worker)
+        found = await search_records(visit.store.logs, visit.key, start, wanted, _PER_PAGE)
         records = records_of(found.records)
         paging = shapes.searched(start, found.next, end, ended=found.ended)
     else:
@@ -52,6 +54,8 @@ async def _show(visit: Visit) -> Response:
         paging=paging,
         text=text,
         level=level,
+        worker=worker,
+        of_workers=JOB_WORKERS in context["job"].metadata,
         levels=[(each, shapes.level(each), _from(counts, each)) for each in LEVELS],
         errors=_from(counts, 40),
         live=live,
@@ -77,9 +81,12 @@ def _from(counts: dict[str, int], level: int) -> int:
     return sum(number for name, number in counts.items() if is_number(name) and int(name) >= level)
 
 
-async def _tail(visit: Visit, level: int, total: int) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
-    start = max(total - (_TAIL_SEARCHED if level else _TAIL), 0)
-    found = await search_records(visit.store.logs, visit.key, start, logged(level), _TAIL_SEARCHED)
+async def _tail(
+    visit: Visit, level: int, worker: int | None, total: int
+) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
+    start = max(total - (_TAIL_SEARCHED if level or worker is not None else _TAIL), 0)
+    wanted = logged(level, worker=worker)
+    found = await search_records(visit.store.logs, visit.key, start, wanted, _TAIL_SEARCHED)
     records = [(number, record) for number, record in records_of(found.records) if number < total][-_TAIL:]
     first = records[0][0] if records else start
     return records, shapes.Paging(first, total - 1, total, 0 if start else None, None, None, None)
@@ -102,12 +109,12 @@ async def _live(visit: Visit) -> Response:
     """Stream the lines after ``after``."""
     last = visit.request.headers.get("last-event-id", "")
     after = int(last) if is_number(last) else visit.number("after")
-    return Live(_polls(visit, after, _level(visit)), visit.ending, visit.streams, HEADERS)
+    wanted = logged(_level(visit), worker=worker_number(visit.text("worker")))
+    return Live(_polls(visit, after, wanted), visit.ending, visit.streams, HEADERS)
 
 
-async def _polls(visit: Visit, at: int, level: int) -> AsyncIterator[list[ServerSentEvent]]:
+async def _polls(visit: Visit, at: int, wanted: Wanted) -> AsyncIterator[list[ServerSentEvent]]:
     key, store = visit.key, visit.store
-    wanted = logged(level)
     while True:
         job = await store.jobs.get(key)
         total = (await store.logs.indexes(key)).stop

@@ -129,7 +129,7 @@ async def _charts(store: Store, job: StoredJob, total: int) -> list[Markup]:
     return [
         statuses_chart(last, job.metadata, total, f"/ui/{job.key}/requests"),
         durations_chart(last, total),
-        await timeline.throughput(store, job),
+        await timeline.throughput(store, job, await timeline.samples_of(store, job.key)),
     ]
 
 

@@ -17,6 +17,7 @@ from scrapy_ext.api.platform.argument_types import FIELD, argument_faults
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.versions import SpiderInfo, VersionState
+from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http.forms import own_key, run_metadata
 from scrapy_ext.server.jobs.versions.runnable import check_new_job
@@ -153,7 +154,7 @@ async def _schedule(visit: Visit, form: RunForm) -> Response:
     earlier = _earlier(visit, known, await _stored(visit, form))
     arguments = form.arguments({"spider_args": form.values}, earlier)
     text = form.texts["cmd_args"] if form.is_script else text_of_arguments(arguments)
-    task = FormTask(form.texts["spider"], form.texts["priority"], text)
+    task = FormTask(form.texts["spider"], form.texts["priority"], text, form.texts[JOB_WORKERS].strip())
     return await schedule_of_task(visit, task, tags_of_text(form.texts["tags"]))
 
 

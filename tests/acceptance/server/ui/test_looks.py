@@ -15,6 +15,7 @@ from playwright.async_api import Page, expect
 from tests.acceptance.server.ui.conftest import OpenPage, keep, violations
 from tests.support import packed_projects
 from tests.support.eventually import eventually_async
+from tests.support.group_reports import joined, reported
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
@@ -150,6 +151,30 @@ async def test_the_pages_of_a_job_fit_a_phone(open_page: OpenPage, http: Http, p
     paths = paths_of(project, keys, 10)
     some = ("jobs-10-rows", "spider-10-rows", "job-10-rows", "compare-10-rows")
     await look(open_page, {name: paths[name] for name in some}, [(400, "light")])
+
+
+@pytest.mark.long
+async def test_a_job_with_200_workers_fits_a_phone(open_page: OpenPage, http: Http, project: int) -> None:
+    (pushed,) = (await http.post(f"/jobq/{project}/push", [{"spider": _SPIDERS[2], "state": "running"}])).lines
+    key = str(pushed["key"])
+    queue = {"memory": 30, "active": 8, "idle": 0.01}
+    for place in range(200):
+        await joined(http, key, place, "4..200")
+        if place % 3:
+            counts = {"items": 11 * place, "responses": 17 * place, "errors": place % 7 // 6}
+            stats = {"memusage/max": ["max", 90_000_000 + place]}
+            await reported(http, key, place + 1, 2, queue=queue, counts=counts, stats=stats)
+    lines = [{"time": 1_800_000_000_000 + n, "level": 20, "message": f"[{n % 200}] Crawled {n}"} for n in range(2000)]
+    await http.post(f"/logs/{key}", lines)
+    samples = [[1_800_000_000_000 + 5000 * n, 90 * n, 60 * n, n, 90_000_000, 4 + n] for n in range(196)]
+    await http.post(f"/samples/{key}", samples)
+    paths = {"job": f"/ui/{key}", "jobs": f"/ui/{project}/jobs", "log": f"/ui/{key}/log?worker=7&start=0"}
+    paths |= {"run": f"/ui/{project}/jobs/run?again={key}", "periodic": f"/ui/{project}/periodic/new"}
+    await look(open_page, {f"workers-{name}": path for name, path in paths.items()})
+    page = await open_page(f"/ui/{key}", width=400, scripts=False)
+    await page.get_by_role("region", name="Workers").get_by_role("link", name="7", exact=True).click()
+    await expect(page.get_by_role("spinbutton", name="Worker")).to_have_value("7")
+    await expect(page.get_by_role("list", name="Log").locator("li")).to_have_count(10)
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.api.platform.records import sample_of
 from tests.support.eventually import eventually_async
 from tests.support.running_jobs import Platform, has_each_item_once
 
@@ -22,6 +23,8 @@ async def test_several_workers_run_one_job(either: Platform) -> None:
     assert {line[:4] for line in log} == {"[0] ", "[1] "}
     assert [line[4:] for line in log if "Closing spider" in line] == ["Closing spider (finished)"] * 2
     assert await either.workers(job) == []
+    samples = [sample_of(sample) for sample in await either.records("samples", job)]
+    assert {sample.workers for sample in samples if sample is not None} <= {1, 2}
 
 
 @pytest.fixture
@@ -32,7 +35,10 @@ def gate(tmp_path: Path) -> Path:
 @pytest.mark.long
 async def test_a_stopped_job_ends_all_of_its_workers(either: Platform, gate: Path) -> None:
     job = await either.run("spread", n="200", gate=str(gate), job_workers="3")
-    await either.working(job, 3)
+    workers = await either.working(job, 3)
+    assert all(each["node"] and each["reported"] >= each["placed"] for each in workers)
+    page = (await either.http.get(f"/ui/{job}")).text
+    assert all(f'href="/ui/{job}/log?worker={each}&amp;start=0"' in page for each in range(3))
     await either.stop(job)
     gate.touch()
     assert await either.reason(job) == "cancelled"

@@ -331,3 +331,13 @@ async def test_a_new_project_gets_a_number_although_another_has_the_greatest_one
     numbers = {each["name"]: each["id"] for each in (await http.get("/api/projects")).json}
     assert isinstance(numbers["after-the-greatest"], int)
     assert 0 < numbers["after-the-greatest"] < greatest
+
+
+async def test_a_job_runs_in_as_many_workers_as_are_asked_for(http: Http) -> None:
+    await deploy(http, "workers", "1.0")
+    refused = (await schedule(http, "workers", job_workers="many")).json
+    assert (refused["status"], "must be a number of workers" in refused["message"]) == ("error", True)
+    assert (await schedule(http, "workers", job_workers="2..4", jobid="four")).json["status"] == "ok"
+    number = next(each["id"] for each in (await http.get("/api/projects")).json if each["name"] == "workers")
+    (job,) = (await http.get(f"/api/jobs/list.json?project={number}")).json["jobs"]
+    assert (job["job_workers"], job.get("spider_args")) == ("2..4", None)

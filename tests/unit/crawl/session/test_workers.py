@@ -117,6 +117,7 @@ def test_one_warning_tells_of_cookies_that_workers_do_not_share(caplog):
     for meta, headers in (
         ({}, {}),
         ({"dont_merge_cookies": True}, {"Set-Cookie": "a=b"}),
+        ({"cookiejar": 0}, {"Set-Cookie": "a=b"}),
         ({}, {"Set-Cookie": "a=b"}),
         ({}, {"Set-Cookie": "a=b"}),
     ):
