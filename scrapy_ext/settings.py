@@ -351,7 +351,9 @@ FRONTIER_KEEP_ALIVE = _setting(
 FRONTIER_LEASE_TIME = _setting(
     "FRONTIER_LEASE_TIME",
     30.0,
-    "With FRONTIER_WORKER auto: seconds without a heartbeat of a worker after which others take its slots.",
+    "With several workers of one job (at least 6 there), or FRONTIER_WORKER auto: seconds without a report or "
+    "heartbeat of a worker after which others take its slots. Set it above the longest time for which a callback "
+    "blocks the event loop.",
     least=1,
 )
 FRONTIER_POLL_INTERVAL = _setting(

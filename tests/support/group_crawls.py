@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from scrapy_ext.client.platform import PlatformClient
-from tests.support.crawls import Crawl, Project, Running, ask_server, key
+from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
 from tests.support.servers import RunningServer
 
 SPIDER = """
+import time
+
 import scrapy
 
 class Numbered(scrapy.Spider):
@@ -20,23 +22,29 @@ class Numbered(scrapy.Spider):
             yield scrapy.Request(f"{self.site}/{number}")
 
     def parse(self, response):
+        if response.url.endswith("/0"):
+            time.sleep(float(self.block))
         yield {"url": response.url}
 """
 SETTINGS = """
 ROBOTSTXT_OBEY = False
 FRONTIER_POLL_INTERVAL = 0.5
 PLATFORM_FLUSH_INTERVAL = 0.1
+FRONTIER_LEASE_TIME = 6
 """
 
 
 class Workers:
-    """Two workers of one job, which requests ``pages`` of a site."""
+    """Two workers of one job, which requests ``pages`` of a site. The callback of the first page blocks for ``block``
+    seconds."""
 
-    def __init__(self, folder: Path, server: RunningServer, site: str, pages: int, settings: str) -> None:
+    def __init__(
+        self, folder: Path, server: RunningServer, site: str, pages: int, settings: str, *, block: float = 0.0
+    ) -> None:
         keys = f"PLATFORM_URL = {server.url!r}\nPLATFORM_API_KEY = {server.platform_key!r}\n"
         self._project = Project(folder / "project", SPIDER, SETTINGS + keys + settings)
         self._server = server
-        self._arguments = ("-a", f"pages={pages}", "-a", f"site={site}")
+        self._arguments = ("-a", f"pages={pages}", "-a", f"site={site}", "-a", f"block={block}")
 
         async def push(client: PlatformClient) -> str:
             return (await client.jobq.push(1, "numbered", state="running", spider_type="manual")).key
@@ -54,6 +62,12 @@ class Workers:
         (reason,) = {crawl.reason for crawl in crawls}
         assert self.metadata()["close_reason"] == reason
         return crawls
+
+    def items(self) -> list[dict]:
+        async def read(client: PlatformClient) -> list[dict]:
+            return await collect(client.items.iter(key(self._job)))
+
+        return ask_server(self._server.url, self._server.platform_key, read)
 
     def metadata(self) -> dict:
         async def read(client: PlatformClient) -> dict:

@@ -46,7 +46,7 @@ CHOSEN_ID_VARIABLE: Final = "SCRAPY_JOB"
 #: The setting that limits the run time of a job (s).
 JOB_TIMEOUT: Final = "PLATFORM_JOB_TIMEOUT"
 #: Message (403) for an attempt that the job has left.
-ATTEMPT_OVER: Final = "is over: its node was lost, or its process has ended"
+ATTEMPT_OVER: Final = "is over: its node was lost, its process has ended, or its worker sent no report in time"
 #: Settings that the node sets for a job: service URLs, keys, and the job's identity.
 RESERVED_SETTINGS: Final = frozenset(
     {

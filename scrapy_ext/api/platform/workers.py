@@ -29,7 +29,8 @@ from scrapy_ext.api.violations import ContractError, Violation
 
 #: Seconds between two reports of a worker.
 INTERVAL: Final = 2.0
-#: Seconds without a report after which the others report a worker as silent.
+#: Seconds without a report after which a worker is shown as silent, and at least which the others wait before they take
+#: over its requests.
 SILENCE: Final = 3 * INTERVAL
 #: Stat of a worker with its highest memory.
 MEMORY_STAT: Final = "memusage/max"

@@ -4,11 +4,12 @@ A worker sends a report every two seconds, and at once when something has change
 live workers, and has the decisions that are made once for all of them: who runs ``start()``, and whether the crawl
 closes. The rules that hold here:
 
-- Nothing is correct because of a clock. A worker whose report number others see unchanged for :data:`SILENCE` seconds
-  is removed by the platform, which then refuses everything that it sends. Only after that do others take over its
-  journal.
-- A worker that cannot be sure that it is listed hands out no request (:meth:`Group.has_lapsed`): :data:`_LAPSED`
-  seconds after it sent the last report that was stored.
+- Nothing is correct because of a clock. A worker is named to the platform by another one that knows that its process
+  has ended, or that sees its report number unchanged for the lease time. The platform removes it, and then refuses
+  everything that it sends. Only after that do others take over its journal.
+- Silence alone is no proof of an end: a callback may block the event loop. So the lease time is long.
+- A worker that cannot be sure that it is listed hands out no request (:meth:`Group.has_lapsed`): two thirds of the
+  lease time after it sent the last report that was stored.
 - Each report has the whole state of its worker, so a lost answer needs no repetition: the next report has it.
 """
 
@@ -58,8 +59,10 @@ logger = logging.getLogger(__name__)
 #: ``4..32``. ``resume`` before it: no worker of an earlier start is alive. Not for users.
 SETTING: Final = GROUP_SETTING
 RESUME: Final = "resume "
-#: Seconds without an answer after which a worker considers itself dead; to others it is after ``SILENCE``.
-_LAPSED: Final = 4.0
+#: Part of the lease time after which a worker considers itself dead.
+_LAPSED: Final = 2 / 3
+#: Seconds until a report without an answer has failed.
+_ANSWER_SECONDS: Final = 4.0
 #: Seconds between two reports, at least.
 _LEAST: Final = 0.2
 #: Every which report has the stats.
@@ -89,7 +92,10 @@ class Group:
     the error when this worker must write nothing more. Set when the spider is open: ``on_closing``, called once when
     the crawl closes, and ``on_leave``, called once when this worker alone is to end. ``before_start`` is awaited before
     this worker runs ``start()``. ``permits``: of domains, set before :meth:`start`. ``budget``: of extraction.
-    ``on_totals`` is called with the totals of each answer.
+    ``on_totals`` is called with the totals of each answer. ``is_gone``: returns true if the process of an attempt is
+    known to have ended.
+
+    ``lease_time``: seconds without a new report after which a worker is considered dead; at least ``SILENCE``.
     """
 
     def __init__(
@@ -99,6 +105,7 @@ class Group:
         answer: ReportAnswer,
         joined: float,
         *,
+        lease_time: float,
         outage: Outage | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -117,16 +124,20 @@ class Group:
         self.permits: Permits | None = None
         self.budget: SharedBudget | None = None
         self.on_totals: Callable[[Totals], None] | None = None
+        self.is_gone: Callable[[int], bool] = lambda _attempt: False
         self._client = client
         self._key = key
         self._outage = outage or Outage(logger)
         self._clock = clock
-        self._sightings = Sightings(SILENCE)
+        self._lease_time = max(lease_time, SILENCE)
+        self._sightings = Sightings(self._lease_time)
         #: Number of the last report, and of the last one that was answered.
         self._number = self._answered = 1
         self._answer = answer
         self._stored = self._sent = joined
         self._silent: tuple[Silent, ...] = ()
+        #: Attempts whose processes had ended before the last report was sent.
+        self._gone: set[int] = set()
         self._start: str | None = None
         self._is_closing = False
         self._closing: str | None = None
@@ -139,7 +150,9 @@ class Group:
         self._task: asyncio.Task[None] | None = None
 
     @classmethod
-    async def join(cls, client: PlatformClient, key: JobKey, given: str, retry: Retry, outage: Outage) -> Group:
+    async def join(
+        cls, client: PlatformClient, key: JobKey, given: str, retry: Retry, outage: Outage, *, lease_time: float
+    ) -> Group:
         """Join the group of a job, as the setting says. Raises :class:`PlatformError`."""
         report = Report(
             job=str(key),
@@ -156,7 +169,7 @@ class Group:
             return await client.workers.report(key.project, report)
 
         answer = await retry.until_done(send, "join the workers of the job")
-        return cls(client, key, answer, sent, outage=outage)
+        return cls(client, key, answer, sent, lease_time=lease_time, outage=outage)
 
     def job(self, job: CrawlJob) -> CrawlJob:
         """Return the job as this worker runs it."""
@@ -166,7 +179,7 @@ class Group:
 
     def has_lapsed(self) -> bool:
         """Return true if the others may consider this worker dead."""
-        return self._clock() - self._stored > _LAPSED
+        return self._clock() - self._stored > self._lease_time * _LAPSED
 
     async def pause(self) -> None:
         """Wait for the answer to the next report."""
@@ -334,10 +347,12 @@ class Group:
         await asyncio.sleep(max(self._sent + _LEAST - self._clock(), 0.0))
 
     async def _report(self) -> ReportAnswer:
+        self._warn_if_blocked(self._clock() - self._sent)
         report = self._next()
         self._sightings.begin(self._sent)
+        self._gone = {worker.attempt for worker in self._others if self.is_gone(worker.attempt)}
         try:
-            async with timeout_after(_LAPSED):
+            async with timeout_after(_ANSWER_SECONDS):
                 answer = await self._client.workers.report(self._key.project, report)
         except TIMEOUT_ERRORS:
             raise Unreachable("The platform has not answered the report of this worker") from None
@@ -373,17 +388,7 @@ class Group:
             self.budget.answered(answer.grants)
         if self.on_totals is not None:
             self.on_totals(answer.totals)
-        now = self._clock()
-        self._silent = tuple(
-            Silent(worker.attempt, worker.number)
-            for worker in self._others
-            if not self._sightings.lives(str(worker.attempt), worker.number, is_closed=False, now=now)
-        )
-        self._sightings.end(now)
-        if self._silent:
-            attempts = ", ".join(str(silent.attempt) for silent in self._silent)
-            logger.warning("No report for %.0f s of attempt %s: others take over its requests", SILENCE, attempts)
-            self.hurry()
+        self._name_silent(self._clock())
         if answer.closing is not None and self.on_closing is not None and not self._has_closed:
             self._has_closed = True
             self.on_closing(answer.closing)
@@ -391,5 +396,42 @@ class Group:
             self._leaves = True
             self.on_leave()
 
+    def _name_silent(self, now: float) -> None:
+        """Name the workers of the last answer that are dead in the next report.
+
+        A worker that has ended as it should has sent its last report before. So it is not in the answer to a report
+        that was sent after the end of its process.
+        """
+        silent = []
+        for worker in self._others:
+            lives = self._sightings.lives(str(worker.attempt), worker.number, is_closed=False, now=now)
+            if worker.attempt in self._gone:
+                logger.warning("The process of attempt %d has ended: others take over its requests", worker.attempt)
+            elif not lives:
+                logger.warning(_NO_REPORT, self._lease_time, worker.attempt)
+            else:
+                continue
+            silent.append(Silent(worker.attempt, worker.number))
+        self._sightings.end(now)
+        self._silent = tuple(silent)
+        if silent:
+            self.hurry()
+
+    def _warn_if_blocked(self, since: float) -> None:
+        """Log that the event loop did not run, if the last report was sent so many seconds ago that this worker has
+        lapsed."""
+        if since > self._lease_time * _LAPSED:
+            logger.warning(_BLOCKED, since, self._lease_time)
+
 
 _REPORT: Final = "report to the other workers"
+#: What to do when callbacks block the event loop.
+REMEDY: Final = "Run slow calls in a thread (asyncio.to_thread), or increase FRONTIER_LEASE_TIME"
+_NO_REPORT: Final = (
+    "No report for %.0f s (FRONTIER_LEASE_TIME) of attempt %d: others take over its requests. Its machine was stopped "
+    f"or disconnected, or a callback blocks its event loop. {REMEDY}"
+)
+_BLOCKED: Final = (
+    "This worker could send no report for %.0f s: a callback has blocked the event loop, or the process was stopped. "
+    f"After %.0f s (FRONTIER_LEASE_TIME) others take over its requests, and run them again. {REMEDY}"
+)

@@ -2,8 +2,9 @@
 
 Each worker has a shared lock on ``{job}``. Who has an exclusive one knows that no worker lives: a run that resumes the
 job, and the last worker at its end, which removes the files of a finished job. The worker that runs the embedded
-server, the *keeper*, has an exclusive lock on ``{job}.keeper``. The system releases a lock when its process ends,
-however that happens. Programs that a worker starts do not inherit it.
+server, the *keeper*, has an exclusive lock on ``{job}.keeper``. Each worker has one on ``{job}.{attempt}`` since it has
+joined: a file with its process ID that can be locked is that of an ended process. The system releases a lock when its
+process ends, however that happens. Programs that a worker starts do not inherit it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class GroupLocks:
         name = str(job).replace("/", "-")
         self._member = _LockFile(folder / _FOLDER / name)
         self._keeper = _LockFile(folder / _FOLDER / f"{name}.keeper")
+        self._attempt: _LockFile | None = None
 
     def exist(self) -> bool:
         """Return true if several workers have run the job on this machine, and have not finished it."""
@@ -42,8 +44,20 @@ class GroupLocks:
         """Lock as one of the workers; raises ``BlockingIOError`` while another process knows that it is the last."""
         if self._member.is_locked:
             self._member.clear()
+            for path in self._of_attempts():
+                path.unlink(missing_ok=True)
         self._member.lock(exclusive=False)
         self._member.note(str(os.getpid()))
+
+    def hold(self, attempt: int) -> None:
+        """Lock as the process of an attempt."""
+        self._attempt = self._file_of(attempt)
+        self._attempt.lock(exclusive=True)
+        self._attempt.note(str(os.getpid()))
+
+    def is_gone(self, attempt: int) -> bool:
+        """Return true if the process of an attempt was on this machine, and has ended."""
+        return self._file_of(attempt).was_released()
 
     def is_last(self) -> bool:
         """Return true if no other worker lives."""
@@ -75,14 +89,22 @@ class GroupLocks:
     def release(self) -> None:
         """Release all. The last worker of a finished job removes the files."""
         if self.is_last() and _FINISHED in self._member.words():
-            self._keeper.path.unlink(missing_ok=True)
-            self._member.path.unlink(missing_ok=True)
+            for path in (*self._of_attempts(), self._keeper.path, self._member.path):
+                path.unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:
         """Release all."""
+        if self._attempt is not None:
+            self._attempt.close()
         self._keeper.close()
         self._member.close()
+
+    def _file_of(self, attempt: int) -> _LockFile:
+        return _LockFile(self._member.path.with_name(f"{self._member.path.name}.{attempt}"))
+
+    def _of_attempts(self) -> list[Path]:
+        return list(self._member.path.parent.glob(f"{self._member.path.name}.[0-9]*"))
 
 
 class _LockFile:
@@ -126,6 +148,25 @@ class _LockFile:
             return self.path.read_text().split()
         except FileNotFoundError:
             return []
+
+    def was_released(self) -> bool:
+        """Return true if the process that has noted something in the file has its exclusive lock no more.
+
+        An empty file is not touched: its process is about to lock it.
+        """
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError:  # it does not exist, or this process has too many open files
+            return False
+        try:
+            if os.fstat(descriptor).st_size == 0:
+                return False
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+        return True
 
     def close(self) -> None:
         """Release the lock."""

@@ -6,6 +6,7 @@ the job exists, and ends after them. With one worker nothing is done here.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import Final
@@ -77,6 +78,17 @@ class Machine:
                 "CRAWL_WORKERS", f"cannot be used: {error}", "Set SERVER_DATA to another folder."
             ) from None
         self._locks = locks
+
+    def hold(self, attempt: int) -> None:
+        """Lock an attempt as its process, so that the others of this machine know its end at once."""
+        if self._locks is not None:
+            # Without the file, they know it after the lease time.
+            with contextlib.suppress(OSError):
+                self._locks.hold(attempt)
+
+    def is_gone(self, attempt: int) -> bool:
+        """Return true if the process of an attempt was on this machine, and has ended."""
+        return self._locks is not None and self._locks.is_gone(attempt)
 
     def begin(
         self, job: JobKey, worker: int, services: Services, on_lost: Callable[[EmbeddedServerError], None]

@@ -30,7 +30,7 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED, SHUTDOWN
+from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED, NODE_LOST, SHUTDOWN
 from scrapy_ext.api.platform.workers import Closing, Totals
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
@@ -44,7 +44,7 @@ from scrapy_ext.crawl.commit.target import Target
 from scrapy_ext.crawl.session.close_limits import CloseLimits
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import Ending
-from scrapy_ext.crawl.session.group import Group, group_of
+from scrapy_ext.crawl.session.group import REMEDY, Group, group_of
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, JobOverError, open_job, open_job_of, running_job
 from scrapy_ext.crawl.session.machine import Machine
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
@@ -81,6 +81,12 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 #: Status of a join of a job that has ended, or was deleted.
 _NO_LONGER_RUNS: Final = (409, 404)
+
+_TOO_MANY_LOSSES: Final = (
+    "The crawl ends, since it has lost five times as many workers as it may have: they were killed, or sent no report "
+    "for FRONTIER_LEASE_TIME seconds, as while a callback blocks the event loop. The log of the job names each loss. "
+    f"{REMEDY}"
+)
 
 #: Attribute of a crawler that holds its session, so that both have the same lifetime.
 _ATTRIBUTE: Final = "_scrapy_ext_session"
@@ -328,13 +334,16 @@ class Session:
         """Join the group of the job. From then on calls have the token of the attempt, until it has ended."""
         settings, outage = self._crawler.settings, self.writers.outage
         retry = Retry(names.PLATFORM_RETRY_TIME.read(settings), outage=outage)
+        lease_time = names.FRONTIER_LEASE_TIME.read(settings)
         try:
-            opened.group = group = await Group.join(client, job.key, given, retry, outage)
+            opened.group = group = await Group.join(client, job.key, given, retry, outage, lease_time=lease_time)
         except (BadRequest, NotFound) as error:
             if self._machine.is_forked and error.status in _NO_LONGER_RUNS:
                 raise JobOverError(job.key) from None
             raise
         opened.job = job = group.job(job)
+        self._machine.hold(group.attempt)
+        group.is_gone = self._machine.is_gone
         found = msgspec.structs.replace(opened.services, platform_key=group.token)
         opened.client = await self._resources.enter_async_context(new_platform_client(settings, found))
         logger.info("This is worker %d of job %s (attempt %d)", group.worker, job.key, group.attempt)
@@ -372,6 +381,8 @@ class Session:
         if closing.reason == JOB_DELETED:
             self.fail(Gone(f"Job {self.job.key} was deleted"), JOB_DELETED)
             return
+        if closing.reason == NODE_LOST:
+            logger.error(_TOO_MANY_LOSSES)
         engine = self._crawler.engine
         if engine.spider is not None:
             logger.info("The crawl closes for all workers (%s)", closing.reason)

@@ -99,8 +99,13 @@ class Template:
 
 
 def begin_workers(crawler: Crawler) -> None:
-    """Begin a crawl with several workers, or that of a job which had several. The session reports wrong settings."""
+    """Begin a crawl with several workers, or that of a job which had several. The session reports wrong settings.
+
+    Nothing is begun for a worker that a node or somebody else has started for a group.
+    """
     settings = crawler.settings
+    if group.group_of(settings) is not None:
+        return
     try:
         number = number_of_workers(settings)
         if forked.is_forked(settings) or (number == 1 and not _had_several(settings)):

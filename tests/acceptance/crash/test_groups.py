@@ -21,6 +21,7 @@ from tests.support.faults import KillPoint, Step, When
 START_ITEMS = 3
 #: Slow enough that a second worker gets slots while the first one is at work.
 SETTINGS = "DOWNLOAD_DELAY = 0.2\nFRONTIER_POLL_INTERVAL = 0.5\nPLATFORM_FLUSH_INTERVAL = 0.05\n"
+SETTINGS += "FRONTIER_LEASE_TIME = 6\n"
 STEPS = (
     Step.READ,
     Step.CHILDREN,

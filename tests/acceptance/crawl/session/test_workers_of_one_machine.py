@@ -51,7 +51,9 @@ class Chains(scrapy.Spider):
 """
 #: Name of the site for the extraction API, which takes no IP addresses.
 HOST = "shop.example"
+#: The lease time is longer than any test: the end of a process is noticed without it.
 SETTINGS = """
+FRONTIER_LEASE_TIME = 600
 CONCURRENT_REQUESTS_PER_DOMAIN = 16
 CRAWL_WORKERS = 2
 """

@@ -58,7 +58,7 @@ def clock():
 async def group(platform, clock, monkeypatch):
     """A worker that has joined, whose reports are sent when the test wants one."""
     monkeypatch.setattr(module, "_LEAST", 0.0)
-    group = Group(platform, KEY, JOINED, clock.now, clock=lambda: clock.now)
+    group = Group(platform, KEY, JOINED, clock.now, lease_time=30.0, clock=lambda: clock.now)
     group.start(platform)
     yield group
     await group.stop()
@@ -74,7 +74,7 @@ async def test_a_worker_gets_its_attempt_and_its_number(group):
 )
 async def test_a_join_that_is_repeated_is_that_of_the_same_process(platform, given, workers, resume):
     platform.errors = [Unreachable("no answer")]
-    group = await Group.join(platform, KEY, given, RETRY, Outage())
+    group = await Group.join(platform, KEY, given, RETRY, Outage(), lease_time=30.0)
     first, again = platform.reports
     assert first == again
     assert (first.job, first.attempt, first.number) == ("1/2/3", None, 1)
@@ -112,7 +112,7 @@ async def test_a_failed_report_is_followed_by_a_later_one(platform, group):
 
 async def test_a_worker_whose_reports_are_not_stored_hands_out_nothing(platform, clock, group):
     assert not group.has_lapsed()
-    clock.now += 4.1
+    clock.now += 20.1
     assert group.has_lapsed()
     platform.errors = [Unreachable("no answer")]
     with pytest.raises(PlatformError):
@@ -138,6 +138,16 @@ async def test_a_worker_that_is_over_learns_it_and_reports_nothing_more(platform
 # ── other workers ──
 
 
+def silent(report):
+    return [(each.attempt, each.number) for each in report.silent]
+
+
+async def last(platform, group):
+    """The next report."""
+    await group.refreshed()
+    return platform.reports[-1]
+
+
 async def test_only_listed_workers_are_alive_and_one_that_just_joined_is_looked_up(platform, group):
     names = [journal_of(KEY, attempt) for attempt in (4, 5, 6)]
     platform.set(workers=(ME, OTHER, LiveWorker(6, 2, 3, ended=True)))
@@ -147,19 +157,63 @@ async def test_only_listed_workers_are_alive_and_one_that_just_joined_is_looked_
     assert len(platform.reports) == 1
 
 
-async def test_a_worker_whose_reports_stop_is_named_after_six_seconds(platform, clock, group):
+async def test_a_worker_whose_reports_stop_is_named_after_the_lease_time(platform, clock, group, caplog):
     platform.set(workers=(ME, OTHER))
     for _ in range(4):
         await group.refreshed()
         assert platform.reports[-1].silent == ()
-        clock.now += 1.9
+        clock.now += 9.9
     await group.refreshed()
-    await group.refreshed()
-    assert [(silent.attempt, silent.number) for silent in platform.reports[-1].silent] == [(5, 7)]
+    assert silent(await last(platform, group)) == [(5, 7)]
+    assert "No report for 30 s (FRONTIER_LEASE_TIME) of attempt 5" in caplog.text
+    assert "increase FRONTIER_LEASE_TIME" in caplog.text
     platform.set(workers=(ME, msgspec.structs.replace(OTHER, number=8)))
     await group.refreshed()
     await group.refreshed()
     assert platform.reports[-1].silent == ()
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+async def test_a_worker_whose_process_has_ended_is_named_at_once_if_it_sent_no_last_report(
+    platform, group, caplog, is_listed
+):
+    platform.set(workers=(ME, OTHER, LiveWorker(6, 2, 9)))
+    gone = set()
+    group.is_gone = gone.__contains__
+    await group.refreshed()
+    assert silent(await last(platform, group)) == []
+    gone.add(5)
+    platform.set(workers=(ME, *([OTHER] * is_listed), LiveWorker(6, 2, 9)))
+    await group.refreshed()
+    assert silent(await last(platform, group)) == ([(5, 7)] if is_listed else [])
+    assert ("The process of attempt 5 has ended" in caplog.text) == is_listed
+
+
+async def test_a_worker_that_ends_while_its_last_report_is_on_its_way_is_not_named(platform, group):
+    """Its process ends between the answer and the look at its lock."""
+    platform.set(workers=(ME, OTHER))
+    await group.refreshed()
+    stored = platform.report
+
+    async def answer_and_end(project, report):
+        group.is_gone = lambda attempt: attempt == 5
+        return await stored(project, report)
+
+    platform.workers.report = answer_and_end
+    await group.refreshed()
+    platform.set(workers=(ME,))
+    assert silent(await last(platform, group)) == []
+
+
+@pytest.mark.parametrize(("blocked", "is_logged"), [(19.0, False), (25.0, True)])
+async def test_a_worker_that_was_blocked_logs_the_remedy_when_it_wakes_up(
+    platform, clock, group, caplog, blocked, is_logged
+):
+    await group.refreshed()
+    clock.now += blocked
+    await group.refreshed()
+    assert ("This worker could send no report for 25 s: a callback has blocked" in caplog.text) == is_logged
+    assert caplog.text.count("increase FRONTIER_LEASE_TIME") == is_logged
 
 
 async def test_nobody_is_named_after_an_outage_of_this_worker(platform, clock, group):

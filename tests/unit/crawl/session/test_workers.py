@@ -192,6 +192,8 @@ class Spider(scrapy.Spider):
         ({"PLATFORM_JOB": "seven"}, None),
         ({"CRAWL_WORKERS": "many"}, None),
         ({"PLATFORM_JOB": "1/1/7", "_SCRAPY_EXT_FORKED": {}}, None),
+        ({"PLATFORM_JOB": "1/1/7", "CRAWL_GROUP": "3"}, "3"),
+        ({"CRAWL_GROUP": "2..8"}, "2..8"),
         ({"CRAWL_WORKERS": 2}, None),
     ],
     ids=str,
@@ -254,6 +256,37 @@ def test_one_worker_is_the_keeper_until_it_has_ended(tmp_path):
     assert not second.keep()
     first.close()
     assert second.keep()
+
+
+def test_an_attempt_is_gone_when_its_process_is(tmp_path):
+    locks, other = GroupLocks(tmp_path, JOB), GroupLocks(tmp_path, JOB)
+    locks.join()
+    other.join()
+    assert not locks.is_gone(5)
+    # The process has made the file, and has no lock yet.
+    (tmp_path / "groups" / "1-1-7.5").touch()
+    assert not locks.is_gone(5)
+    other.hold(5)
+    assert not locks.is_gone(5)
+    other.close()
+    assert locks.is_gone(5)
+    assert not locks.is_gone(50)
+
+
+@pytest.mark.parametrize("is_resumed", [True, False])
+def test_the_files_of_attempts_are_removed_with_the_others_and_by_a_resume(is_resumed, tmp_path):
+    locks, again = GroupLocks(tmp_path, JOB), GroupLocks(tmp_path, JOB)
+    locks.join()
+    locks.hold(5)
+    if is_resumed:
+        locks.close()
+        assert again.is_last()
+        again.join()
+        assert os.listdir(tmp_path / "groups") == ["1-1-7"]
+    else:
+        locks.note_finished()
+        locks.release()
+        assert os.listdir(tmp_path / "groups") == []
 
 
 def test_others_are_the_processes_that_live(tmp_path):
