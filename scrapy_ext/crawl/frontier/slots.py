@@ -291,12 +291,13 @@ class Slots:
         self.demand.add()
 
     def poll(self, slots: Container[int] | None = None) -> None:
-        """Read these slots again, by default all: others may have added requests."""
+        """Read these slots again, by default all: others may have added requests. A worker that owns none looks whether
+        the crawl is over."""
         polled = [slot for slot in self._readers if slots is None or slot in slots]
         for slot in polled:
             self._readers[slot].poll()
             self._unread.add(slot)
-        if polled:
+        if polled or not self._readers:
             self.demand.add()
 
     def place(self) -> None:

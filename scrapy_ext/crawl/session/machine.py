@@ -74,6 +74,8 @@ class Machine:
         except BlockingIOError:
             raise (_in_use(job, "other workers") if is_first else JobOverError(job)) from None
         except OSError as error:
+            if not (is_first or self.is_forked):
+                return  # a worker of a node, which needs no lock
             raise SettingError(
                 "CRAWL_WORKERS", f"cannot be used: {error}", "Set SERVER_DATA to another folder."
             ) from None

@@ -52,8 +52,9 @@ class _Domain:
     until: float = 0.0
     delay: float = 0.0
     starts: deque[float] = field(default_factory=deque)
-    #: Seconds of a pause that is not reported yet.
+    #: Seconds of a pause that no answer has confirmed, and whether the last report has it.
     pause: float = 0.0
+    has_sent_pause: bool = False
     timer: asyncio.TimerHandle | None = None
 
     def room(self, now: float) -> int:
@@ -123,7 +124,8 @@ class Permits:
     def pause(self, domain: str, seconds: float) -> None:
         """Let all workers leave a domain alone for some seconds."""
         if domain:
-            self._wanted(domain).pause = seconds
+            state = self._wanted(domain)
+            state.pause, state.has_sent_pause = seconds, False
             self._hurry()
 
     def end(self) -> None:
@@ -161,6 +163,7 @@ class Permits:
         want = active + waiting or int(now < state.used + _KEPT)
         held = state.concurrency = max(active, min(state.room(now), want))
         state.drop_late(now)
+        state.has_sent_pause = True
         limits = self._limits_of(domain)
         return DomainReport(
             limit=max(limits.concurrency, 1),
@@ -180,7 +183,8 @@ class Permits:
             state = self._domains.get(domain)
             if state is None:
                 continue
-            state.pause = 0.0
+            if state.has_sent_pause:
+                state.pause = 0.0
             state.concurrency, state.until = permit.concurrency, self._sent + permit.seconds
             state.delay = permit.delay / 1000
             state.starts.extend(now + start / 1000 for start in permit.starts)

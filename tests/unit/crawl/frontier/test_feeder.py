@@ -139,6 +139,14 @@ async def test_what_is_sent_to_a_slot_of_another_is_not_read(feeder, slots, cons
     assert consumer.taken == []
 
 
+async def test_a_worker_without_slots_looks_for_its_end_at_each_poll(feeder, slots, consumer):
+    start(feeder, slots, set())
+    await consumer.until(lambda: "empty" in consumer.calls)
+    for number in (2, 3):
+        slots.poll()
+        await consumer.until(lambda number=number: consumer.calls.count("empty") >= number)
+
+
 async def test_all_is_durable_when_it_was_flushed(feeder, slots, consumer):
     start(feeder, slots, set())
     for slot in range(20):

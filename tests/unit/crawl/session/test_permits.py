@@ -130,6 +130,9 @@ def test_a_pause_is_reported_and_taken(worker: Worker) -> None:
     worker.given(1, pause=29.0)
     assert worker.pauses == [(SITE, 29.0)]
     assert not worker.report().pause
+    worker.permits.pause(SITE, 60.0)
+    worker.given(1)
+    assert worker.report().pause == 60, "it came after the report that was answered"
 
 
 def test_a_report_has_the_domains_with_open_requests_when_there_are_too_many(worker: Worker) -> None:
