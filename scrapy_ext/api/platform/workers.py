@@ -142,6 +142,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     closing: Annotated[str | None, Field("must be a close reason", "Leave it out while the crawl runs.")] = None
     #: This worker alone ends.
     leaving: Annotated[bool, flag()] = False
+    #: This worker has closed its journal, and waits for the others: they take over its slots.
+    closed: Annotated[bool, flag()] = False
     silent: Annotated[
         Annotated[tuple[Silent, ...], Meta(max_length=MOST_WORKERS)],
         Field("must be an array of pairs of attempt and report number", "Write [[3, 17]]."),
@@ -180,7 +182,7 @@ class LiveWorker(msgspec.Struct, frozen=True, omit_defaults=True):
     """A worker of a group.
 
     ``number``: of its last report. ``idle``: it had no request then, and its slots had none. ``ended``: its last report
-    is stored, and its process may be running.
+    is stored, and its process may be running. ``closed``: it crawls no more, and waits for the others.
     """
 
     attempt: int
@@ -188,6 +190,7 @@ class LiveWorker(msgspec.Struct, frozen=True, omit_defaults=True):
     number: int
     idle: bool = False
     ended: bool = False
+    closed: bool = False
 
 
 class Closing(msgspec.Struct, frozen=True, omit_defaults=True):

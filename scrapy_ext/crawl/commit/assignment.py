@@ -109,15 +109,16 @@ class Sightings:
         """End a round of observations, in which every journal was read."""
         self._ended = now
 
-    def lives(self, name: str, number: int, *, is_closed: bool, now: float) -> bool:
-        """Return true if the worker whose newest record has this number is alive."""
+    def lives(self, name: str, number: int, *, is_closed: bool, now: float, at_least: float = 0.0) -> bool:
+        """Return true if the worker whose newest record has this number is alive. ``at_least``: seconds without a new
+        record that it has in any case."""
         if is_closed:
             return False
-        seen, since = self._seen.get(name, (0, now))
+        seen, since = self._seen.get(name, (None, now))
         if seen != number:
             self._seen[name] = (number, now)
             return True
-        return now - since <= self._lease_time
+        return now - since <= max(self._lease_time, at_least)
 
 
 class Step(NamedTuple):

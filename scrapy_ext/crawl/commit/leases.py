@@ -283,7 +283,7 @@ class Leases:
 
     ``on_change(slots)``: awaited with all owned slots, before some are given up and after some were taken. When it
     returns, no request of other slots runs.
-    ``on_lost``: called when this worker was replaced.
+    ``on_lost``: called with the error when this worker was replaced, or cannot keep its share.
     """
 
     def __init__(
@@ -293,7 +293,7 @@ class Leases:
         liveness: Liveness,
         *,
         on_change: Callable[[set[int]], Awaitable[None]],
-        on_lost: Callable[[Fenced], None],
+        on_lost: Callable[[Exception], None],
     ) -> None:
         self._ownership = ownership
         self._slots = slots
@@ -337,6 +337,10 @@ class Leases:
                 return
             except PlatformError as error:
                 logger.warning("The lease cannot be renewed, trying again: %s", error)
+            except Exception as error:
+                logger.exception("Unexpected error in the balance of slots")
+                self._on_lost(error)
+                return
             await self._liveness.pause()
 
     async def balance(self) -> None:

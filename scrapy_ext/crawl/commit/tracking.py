@@ -131,6 +131,11 @@ class Tracker:
         return len(self._unfinished)
 
     @property
+    def has_own(self) -> bool:
+        """Return true if requests that no stored one would make again are unfinished: ``start()`` has made them."""
+        return any(entry.is_local and entry.holder is None for entry in self._unfinished)
+
+    @property
     def unstored_items(self) -> int:
         """Number of items in memory that unfinished requests have led to."""
         return sum(len(entry.items) for entry in chain(self._unfinished, self._holding))

@@ -30,7 +30,7 @@ from scrapy_ext.crawl.frontier.keep_alive import KeepAlive
 from scrapy_ext.crawl.frontier.memory import Memory
 from scrapy_ext.crawl.frontier.slots import Slots
 from scrapy_ext.crawl.session.group import Group
-from scrapy_ext.crawl.session.scrapy_engine import scraper_is_idle, start_is_exhausted
+from scrapy_ext.crawl.session.scrapy_engine import start_is_exhausted
 
 logger = logging.getLogger(__name__)
 
@@ -111,8 +111,6 @@ class EndOfCrawl:
             return
         self._committer.hurry()
         if self._committer.commits.is_idle and start_is_exhausted(self._crawler):
-            if self._group is not None and scraper_is_idle(self._crawler):
-                self._group.start_done()
             self._is_over = await self._may_end() and not self._has_work()
         if self.is_drained:
             # The engine calls has_pending_requests only after some event.
@@ -126,19 +124,31 @@ class EndOfCrawl:
             self._poller = asyncio.ensure_future(self._poll())
 
     async def close(self) -> None:
-        """Cancel the task, and end the wait for pushes."""
+        """Cancel the task, and end the wait for pushes, unless other workers of the group go on."""
         if self._poller is not None:
             self._poller.cancel()
-        if self._keep_alive is not None and not self._log.is_fenced:
-            await self._keep_alive.close()
+        if self._keep_alive is None or self._log.is_fenced or (self._group and await self._group.leaves_alone()):
+            return
+        await self._keep_alive.close()
 
     async def _may_end(self) -> bool:
         """Return true if nothing is waited for, neither pushes nor the work of others."""
-        if self._keep_alive is not None and not await self._keep_alive.is_over():
-            if self._keep_alive.is_closed:
-                self._slots.poll()
+        if self._keep_alive is not None and not await self._is_kept_long_enough(self._keep_alive):
             return False
         return self._others is None or await self._others.are_done()
+
+    async def _is_kept_long_enough(self, keep_alive: KeepAlive) -> bool:
+        """Return true if the wait for pushes is over. A group ends it only when no worker of it has work."""
+        keep_alive.waits()
+        others = self._others if self._group is not None and keep_alive.is_due else None
+        if others is not None and not await others.are_done():
+            await keep_alive.reopen()
+            return False
+        if await keep_alive.is_over():
+            return True
+        if keep_alive.is_closed:
+            self._slots.poll()
+        return False
 
     async def _poll(self) -> None:
         """Read the slots every so many seconds: the platform does not notify of requests by other workers."""

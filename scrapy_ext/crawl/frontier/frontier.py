@@ -23,6 +23,7 @@ from scrapy_ext.crawl.commit.leases import REPLACED, Liveness, Ownership
 from scrapy_ext.crawl.commit.protocol import Commits
 from scrapy_ext.crawl.commit.tracking import Tracker
 from scrapy_ext.crawl.frontier.end_of_crawl import EndOfCrawl, OtherWorkers
+from scrapy_ext.crawl.frontier.end_of_start import EndOfStart
 from scrapy_ext.crawl.frontier.enqueuing import Enqueuing
 from scrapy_ext.crawl.frontier.filtering import Filtering, Skipping
 from scrapy_ext.crawl.frontier.hosts import Order
@@ -85,6 +86,8 @@ class CrawlFrontier:
         self.items = PendingItems(crawler, results, committer, ownership)
         # Send and read.
         self._end = self._new_end(options)
+        group = session.group
+        self._end_of_start = None if group is None else EndOfStart(crawler, memory, slots, committer, group)
         self._feeder = feeder = self._new_feeder(skipping)
         # Run, and enqueue what that yields.
         self.running = Running(crawler, memory, feeder, results, log=ownership.log, liveness=options.liveness)
@@ -182,9 +185,19 @@ class CrawlFrontier:
         unfinished, waiting = self.memory.tracker.unfinished, len(self.memory)
         return Queue(waiting, self._end.may_have_work, max(unfinished - waiting, 0))
 
-    async def _before_start(self) -> None:
-        """Continue ``start()`` of a dead worker of the group, which has stored some of its items."""
-        self.items.skip_start_items(await self._ownership.start_items_of_others(self._session.job.key))
+    async def _before_start(self) -> bool:
+        """Continue ``start()`` of a dead worker of the group, which has stored some of its items. Return false if that
+        is not possible: then the crawl closes with the error."""
+        try:
+            self.items.skip_start_items(await self._ownership.start_items_of_others(self._session.job.key))
+        except Exception as error:
+            if not isinstance(error, PlatformError):
+                logger.exception("Unexpected error before start()")
+            self.give_up(error)
+            return False
+        if self._end_of_start is not None:
+            self._end_of_start.begin()
+        return True
 
     async def own(self, slots: set[int]) -> None:
         """Work on exactly these slots; return when no request of other slots runs and their results are committed."""
@@ -203,6 +216,8 @@ class CrawlFrontier:
         atexit.unregister(self._report_unstored)
         self.memory.close()
         self._results.close()
+        if self._end_of_start is not None:
+            await self._end_of_start.close()
         await self._end.close()
         await self._feeder.close()
         if not log.is_fenced and committer.commits.failure is None:
@@ -213,6 +228,8 @@ class CrawlFrontier:
         try:
             if is_left and committer.commits.failure is None and not log.is_fenced:
                 await self._ownership.close()
+                if self._session.group is not None:
+                    self._session.group.journal_closed()
             if log.is_fenced:
                 self._session.ending.note_successor(exists=await self._ownership.has_successor())
         except (PlatformError, Fenced) as error:

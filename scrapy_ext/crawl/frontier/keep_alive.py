@@ -130,6 +130,10 @@ class KeepAlive:
     async def begin_work(self) -> None:
         """Record that requests are about to be sent or were read. Raises :class:`PlatformError`."""
         self.works()
+        await self.reopen()
+
+    async def reopen(self) -> None:
+        """Let the platform accept pushes again, if this crawl has ended that. Raises :class:`PlatformError`."""
         if self._is_closed:
             await self._frontier.declare()
             self._is_closed = False

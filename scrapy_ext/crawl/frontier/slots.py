@@ -213,6 +213,13 @@ class Slots:
         await asyncio.gather(*(self._in_turn(writer.flush()) for writer in sending))
         self._unsent = {slot for slot in self._unsent if self._writers[slot].pending}
 
+    async def stored(self) -> None:
+        """Wait until the requests of :meth:`send` of this moment are durable, and items that are written as they come.
+        Their writers send them in time. Raises the error of a writer that gave up."""
+        items = self._session.writers.named(ITEMS)
+        writers = [*(self._writers[slot] for slot in self._unsent), *([items] if items is not None else [])]
+        await asyncio.gather(*(writer.wait_durable(writer.next_index) for writer in writers))
+
     async def flush_all(self) -> None:
         """Make durable everything on which a commit rests: request records (a committed request does not run again, so
         nothing else would record its response), requests, dead letters, and items if they are written as they come."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection
@@ -52,6 +53,7 @@ from scrapy_ext.crawl.commit.leases import REPLACED
 from scrapy_ext.crawl.session.grants import SharedBudget
 from scrapy_ext.crawl.session.job import CrawlJob
 from scrapy_ext.crawl.session.permits import Permits
+from scrapy_ext.crawl.session.stop_signals import calls_on_signal
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +69,11 @@ _ANSWER_SECONDS: Final = 4.0
 _LEAST: Final = 0.2
 #: Every which report has the stats.
 _STATS_EVERY: Final = 5
+#: Seconds without a report after which a worker that has sent none counts as dead for one that waits for its end, at
+#: least: a process may be starting.
+_STARTING: Final = 60.0
+#: Seconds until a message explains the wait for other workers.
+_NOTED: Final = 5.0
 #: Close reasons that are no reason for the others to close.
 _OWN_REASONS: Final = frozenset({FINISHED, REPLACED, JOB_DELETED})
 
@@ -91,9 +98,9 @@ class Group:
     Set before :meth:`start`: ``queue`` and ``stats`` (and :attr:`counts`), which a report has; ``on_lost``, called with
     the error when this worker must write nothing more. Set when the spider is open: ``on_closing``, called once when
     the crawl closes, and ``on_leave``, called once when this worker alone is to end. ``before_start`` is awaited before
-    this worker runs ``start()``. ``permits``: of domains, set before :meth:`start`. ``budget``: of extraction.
-    ``on_totals`` is called with the totals of each answer. ``is_gone``: returns true if the process of an attempt is
-    known to have ended.
+    this worker runs ``start()``, and returns false if it cannot run it. ``permits``: of domains, set before
+    :meth:`start`. ``budget``: of extraction. ``on_totals`` is called with the totals of each answer. ``is_gone``:
+    returns true if the process of an attempt is known to have ended.
 
     ``lease_time``: seconds without a new report after which a worker is considered dead; at least ``SILENCE``.
     """
@@ -120,7 +127,7 @@ class Group:
         self.on_lost: Callable[[Exception], None] = _ignore
         self.on_closing: Callable[[Closing], None] | None = None
         self.on_leave: Callable[[], None] | None = None
-        self.before_start: Callable[[], Awaitable[None]] | None = None
+        self.before_start: Callable[[], Awaitable[bool]] | None = None
         self.permits: Permits | None = None
         self.budget: SharedBudget | None = None
         self.on_totals: Callable[[Totals], None] | None = None
@@ -140,6 +147,9 @@ class Group:
         self._gone: set[int] = set()
         self._start: str | None = None
         self._is_closing = False
+        self._reason = FINISHED
+        #: Whether its journal is closed, and whether a signal has ended its wait for the others.
+        self._is_closed = self._is_stopped = False
         self._closing: str | None = None
         self._has_closed = False
         self._leaves = False
@@ -194,11 +204,13 @@ class Group:
     async def live(self, names: Collection[str]) -> list[str]:
         """Return the journals among these whose writers are alive. Raises :class:`PlatformError`.
 
-        A worker joins before it writes anything, so one that is not listed after its name was read is over.
+        A worker joins before it writes anything, so one that is not listed after its name was read is over. One that
+        waits for the others writes nothing more.
         """
         if any(attempt_of_journal(name) not in self._attempts for name in names):
             await self.refreshed()
-        return [name for name in names if attempt_of_journal(name) in self._attempts]
+        closed = {worker.attempt for worker in self._others if worker.closed}
+        return [name for name in names if attempt_of_journal(name) in self._attempts - closed]
 
     @property
     def _attempts(self) -> set[int]:
@@ -216,14 +228,14 @@ class Group:
             await self._round.wait()
         if not self._answer.run_start or self._answer.closing:
             return False
-        if self.before_start is not None:
-            await self.before_start()
+        if self.before_start is not None and not await self.before_start():
+            return False
         self._start = "running"
         return True
 
     def start_done(self) -> None:
-        """Report that the requests and items of ``start()`` are stored, if this worker runs it."""
-        if self._start == "running":
+        """Report that the requests and items of ``start()`` are stored, if this worker runs it and does not close."""
+        if self._start == "running" and not self._is_closing:
             self._start = "done"
             self.hurry()
 
@@ -232,10 +244,23 @@ class Group:
         only its first reason counts."""
         if self._is_closing:
             return
-        self._is_closing = True
+        self._is_closing, self._reason = True, reason
         if reason not in _OWN_REASONS and not self._leaves:
             self._closing = reason
             self.hurry()
+
+    async def leaves_alone(self) -> bool:
+        """Return true if this worker closes and the crawl goes on, by the answer to another report."""
+        if self._reason == FINISHED:
+            return False
+        with contextlib.suppress(PlatformError):
+            await self.refreshed()
+        return self._leaves_alone(self._reason)
+
+    def journal_closed(self) -> None:
+        """Report that this worker writes to no journal any more, so that the others take over its slots."""
+        self._is_closed = True
+        self.hurry()
 
     def end_shares(self) -> None:
         """Use no permits and grants any more: the crawl has failed."""
@@ -277,7 +302,8 @@ class Group:
         and the crawl is finished. Raises :class:`PlatformError`."""
         # A spider that could not be opened was not closed before.
         self.close(reason)
-        await self._wait_for_others(reason)
+        with calls_on_signal(self._stop_waiting):
+            await self._wait_for_others(reason)
         await self.stop()
 
         async def send() -> ReportAnswer:
@@ -298,15 +324,19 @@ class Group:
 
         If a worker dies and nobody reports its silence, the job does not end. So the worker with the lowest attempt
         leaves last, and another one leaves only when it has seen that that one is alive. A worker that leaves alone
-        does not wait: the others go on, and notice a dead one.
+        does not wait: the others go on, and notice a dead one. One that gets a signal does not wait either.
         """
         seen: LiveWorker | None = None
         with contextlib.suppress(PlatformError):
             await self.refreshed()
+        noted_at = self._clock() + _NOTED
         while self._task is not None and not self._task.done():
             first = min(self._others, key=lambda worker: worker.attempt, default=None)
-            if first is None or self._leaves_alone(reason):
+            if first is None or self._is_stopped or self._leaves_alone(reason):
                 return
+            if self._clock() >= noted_at:
+                noted_at = math.inf
+                self._log_wait()
             if first.attempt < self.attempt:
                 if seen is None or seen.attempt != first.attempt:
                     seen = first
@@ -314,6 +344,14 @@ class Group:
                     return
                 self.hurry()
             await self._round.wait()
+
+    def _stop_waiting(self) -> None:
+        self._is_stopped = True
+        self.hurry()
+
+    def _log_wait(self) -> None:
+        others = ", ".join(f"worker {worker.worker} (attempt {worker.attempt})" for worker in self._others)
+        logger.info("This worker waits for the end of %s", others)
 
     def _leaves_alone(self, reason: str) -> bool:
         """Return true if the crawl goes on without this worker, by the answer to the last report."""
@@ -377,6 +415,7 @@ class Group:
             budgets=self.budget.reported() if self.budget is not None else None,
             closing=self._closing,
             leaving=self._leaves,
+            closed=self._is_closed,
             silent=self._silent,
         )
 
@@ -404,11 +443,15 @@ class Group:
         """
         silent = []
         for worker in self._others:
-            lives = self._sightings.lives(str(worker.attempt), worker.number, is_closed=False, now=now)
+            # One that has sent no report holds nothing: it matters only to those that wait for its end.
+            if not worker.number and not self._is_closed:
+                continue
+            least = 0.0 if worker.number else _STARTING
+            lives = self._sightings.lives(str(worker.attempt), worker.number, is_closed=False, now=now, at_least=least)
             if worker.attempt in self._gone:
                 logger.warning("The process of attempt %d has ended: others take over its requests", worker.attempt)
             elif not lives:
-                logger.warning(_NO_REPORT, self._lease_time, worker.attempt)
+                logger.warning(_NO_REPORT, max(self._lease_time, least), worker.attempt)
             else:
                 continue
             silent.append(Silent(worker.attempt, worker.number))

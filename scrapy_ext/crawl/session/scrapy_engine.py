@@ -206,19 +206,33 @@ def close_after_start_items(crawler: Crawler) -> None:
             f"{SUPPORTED}. Install such a version, or remove scrapy_ext from the settings."
         )
 
-    async def processed(item: Any) -> None:
-        try:
-            await start_itemproc(item, response=None)
-        finally:
-            slot = scraper.slot
-            if slot is not None and slot.closing and not slot.closing.called and slot.is_idle():
-                slot.closing.callback(crawler.spider)
+    scraper.start_itemproc_async = _WatchedStartItems(crawler, start_itemproc)
 
-    def process(item: Any, *, response: object) -> Awaitable[None]:
+
+class _WatchedStartItems:
+    """``start_itemproc_async`` of a scraper that counts the items of ``start()`` in the pipelines."""
+
+    def __init__(self, crawler: Crawler, process: Callable[..., Awaitable[None]]) -> None:
+        self._crawler = crawler
+        self._process = process
+        self.active = 0
+
+    def __call__(self, item: Any, *, response: object) -> Awaitable[None]:
         # Without a coroutine of its own for the items of callbacks, which are most.
-        return processed(item) if response is None else start_itemproc(item, response=response)
+        if response is not None:
+            return self._process(item, response=response)
+        # Counted here: the coroutine may start later.
+        self.active += 1
+        return self._processed(item)
 
-    scraper.start_itemproc_async = process
+    async def _processed(self, item: Any) -> None:
+        try:
+            await self._process(item, response=None)
+        finally:
+            self.active -= 1
+            slot: Any = self._crawler.engine.scraper.slot
+            if slot is not None and slot.closing and not slot.closing.called and slot.is_idle():
+                slot.closing.callback(self._crawler.spider)
 
 
 #: Most requests that wait for the service and lend their places: they are in memory, some kilobytes each, and the queue
@@ -388,10 +402,10 @@ def start_is_exhausted(crawler: Crawler) -> bool:
     return getattr(crawler.engine, "_start", None) is None
 
 
-def scraper_is_idle(crawler: Crawler) -> bool:
-    """Return true if no callback runs, and no item is in the pipelines."""
-    slot = crawler.engine.scraper.slot
-    return slot is None or slot.is_idle()
+def start_items_are_processed(crawler: Crawler) -> bool:
+    """Return true if no item of ``start()`` is in the pipelines (:func:`close_after_start_items`)."""
+    process: Any = crawler.engine.scraper.start_itemproc_async
+    return not getattr(process, "active", 0)
 
 
 def cookies_for_host(jar: CookieJar, host: str) -> Iterator[Cookie]:

@@ -23,6 +23,7 @@ class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
     """Last report of a worker, as stored. ``item_time``: time (ms) of the report with its last item.
 
     ``reported``: time (ms) of the last report; ``load``: of its last time; ``memory``: highest (bytes) in its stats.
+    ``closed``: the worker crawls no more.
     """
 
     nonce: str = ""
@@ -33,6 +34,7 @@ class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
     reported: int | None = None
     load: Load = NEW
     memory: int | None = None
+    closed: bool = False
 
     def after(self, report: Report, now: int) -> WorkerState:
         """Return the state after a report, which may leave out what has not changed."""
@@ -46,6 +48,7 @@ class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
             now,
             self._load_after(report, now),
             _memory_of(report) or self.memory,
+            report.closed or self.closed,
         )
 
     def _load_after(self, report: Report, now: int) -> Load:
@@ -77,8 +80,13 @@ class AttemptRow(NamedTuple):
         return self.outcome is not None
 
     @property
+    def crawls(self) -> bool:
+        """False if it has ended, or crawls no more and waits for the others."""
+        return not (self.has_ended or self.state.closed)
+
+    @property
     def live(self) -> LiveWorker:
-        return LiveWorker(self.attempt, self.worker, self.number, self.is_idle, self.has_ended)
+        return LiveWorker(self.attempt, self.worker, self.number, self.is_idle, self.has_ended, self.state.closed)
 
     @property
     def is_idle(self) -> bool:
@@ -89,7 +97,7 @@ class AttemptRow(NamedTuple):
     def listed(self) -> WorkerRow:
         state = self.state
         return WorkerRow(
-            *(self.attempt, self.worker, self.number, self.is_idle, self.has_ended),
+            *(self.attempt, self.worker, self.number, self.is_idle, self.has_ended, state.closed),
             *(self.node, self.placed, state.queue, state.counts, state.leaving),
             reported=state.reported,
             busy=None if state.load == NEW else round(1 - state.load.idle, 3),

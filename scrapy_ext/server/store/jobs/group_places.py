@@ -22,8 +22,9 @@ from scrapy_ext.server.store.jobs.states import ACTIVE
 
 
 def wanted(group: Group, rows: Sequence[AttemptRow]) -> int:
-    """Return the number of places without a worker: none once the crawl closes, or a worker has found its end."""
-    return 0 if group.closing is not None or group.ended.found_end else max(group.target - len(rows), 0)
+    """Return the number of places without a worker: none once the crawl closes, or its workers have found its end."""
+    is_over = group.closing is not None or group.ended.found_end or (rows and not any(row.crawls for row in rows))
+    return 0 if is_over else max(group.target - len(rows), 0)
 
 
 async def set_vacant(tx: Transaction, key: JobKey, places: int) -> None:
@@ -35,8 +36,8 @@ async def set_vacant(tx: Transaction, key: JobKey, places: int) -> None:
 
 async def scaled(tx: Transaction, key: JobKey, group: Group, rows: Sequence[AttemptRow], now: int) -> Group:
     """Return the group with the number of workers that their load needs, if nodes run them."""
-    live = [row for row in rows if not row.has_ended]
-    if group.closing is not None or group.ended.found_end or not all(row.node for row in live):
+    live = [row for row in rows if row.crawls]
+    if group.closing is not None or group.ended.found_end or not live or not all(row.node for row in live):
         return group
     loads = [row.state.load for row in live]
     bounds, unchanged = Bounds(group.least, group.most), (now - group.changed) / 1000
@@ -48,7 +49,7 @@ async def scaled(tx: Transaction, key: JobKey, group: Group, rows: Sequence[Atte
 
 def beyond_target(group: Group, rows: Sequence[AttemptRow]) -> frozenset[int]:
     """Return the attempts of the workers of nodes that are to leave: those with the highest numbers."""
-    live = [row.attempt for row in rows if row.node and not row.has_ended]
+    live = [row.attempt for row in rows if row.node and row.crawls]
     return frozenset(live[group.target :])
 
 

@@ -160,7 +160,7 @@ def _with_starter(group: Group, own: AttemptRow, rows: Sequence[AttemptRow]) -> 
     """Return the group, whose ``start()`` this worker runs if no other one does."""
     if group.started or group.closing is not None:
         return group
-    able = {row.attempt for row in rows if not row.has_ended}
+    able = {row.attempt for row in rows if row.crawls}
     if group.start_attempt in able or own.attempt not in able:
         return group
     return group._replace(start_attempt=own.attempt)

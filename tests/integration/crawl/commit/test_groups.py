@@ -48,7 +48,7 @@ class Worker:
         pass
 
     async def live(self, names):
-        listed = {row.attempt for row in await self.client.workers.list(PROJECT, self.key)}
+        listed = {row.attempt for row in await self.client.workers.list(PROJECT, self.key) if not row.closed}
         return [name for name in names if attempt_of_journal(name) in listed]
 
 
@@ -110,3 +110,23 @@ async def test_a_process_without_the_group_cannot_take_its_slots(joins, process)
     alone = process("commits-a", "0/1")
     with pytest.raises(SettingError, match="a job with several workers"):
         await alone.open(*range(SLOTS))
+
+
+async def test_the_slots_of_a_worker_that_waits_for_the_others_are_taken_over_and_it_ends_as_it_would(joins, client):
+    closed, alive = await joins(), await joins()
+    await alive.leases.balance()
+    await closed.ownership.close()
+
+    async def report(number: int, **fields):
+        own = Report(job=str(closed.key), attempt=closed.attempt, number=number, closed=True, **fields)
+        return await closed.client.workers.report(PROJECT, own)
+
+    await report(2)
+    await alive.leases.balance()
+    assert alive.slots == set(range(SLOTS))
+    _, assignment = await alive.ownership.assignment()
+    assert closed.ownership.name not in assignment.owners
+    await closed.client.items.write_stream(closed.key, closed.attempt, b'{"of": "closed"}\n', 0)
+    answer = await report(3, last=True, outcome="finished")
+    assert [worker.attempt for worker in answer.workers] == [alive.attempt]
+    assert await stored(client, closed.key) == [{"of": "closed"}]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import signal
 from types import SimpleNamespace
 
 import msgspec
@@ -216,6 +218,28 @@ async def test_a_worker_that_was_blocked_logs_the_remedy_when_it_wakes_up(
     assert caplog.text.count("increase FRONTIER_LEASE_TIME") == is_logged
 
 
+@pytest.mark.parametrize("lease_time", [30.0, 90.0])
+async def test_a_worker_that_never_reported_is_named_by_one_that_waits_for_its_end_after_a_longer_time(
+    platform, clock, group, caplog, lease_time
+):
+    group._lease_time = group._sightings._lease_time = lease_time
+    platform.set(workers=(ME, LiveWorker(6, 2, 0)))
+
+    async def named_within(seconds):
+        for _ in range(int(seconds / 10)):
+            clock.now += 10.0
+            await group.refreshed()
+        return silent(await last(platform, group))
+
+    assert await named_within(200.0) == []
+    group.journal_closed()
+    await group.refreshed()
+    longest = max(60.0, lease_time)
+    assert await named_within(longest) == []
+    assert await named_within(10.0) == [(6, 0)]
+    assert f"No report for {longest:.0f} s" in caplog.text
+
+
 async def test_nobody_is_named_after_an_outage_of_this_worker(platform, clock, group):
     platform.set(workers=(ME, OTHER))
     await group.refreshed()
@@ -238,6 +262,7 @@ async def test_start_waits_for_the_decision_of_the_group(platform, group, decisi
 
     async def note():
         before.append("start")
+        return True
 
     group.before_start = note
     waiting = asyncio.ensure_future(group.may_start())
@@ -250,6 +275,28 @@ async def test_start_waits_for_the_decision_of_the_group(platform, group, decisi
     group.start_done()
     await group.refreshed()
     assert platform.reports[-1].start == ("done" if runs else None)
+
+
+async def test_a_worker_that_cannot_run_start_reports_nothing_of_it(platform, group):
+    async def fails():
+        return False
+
+    group.before_start = fails
+    platform.set(run_start=True)
+    await group.refreshed()
+    assert not await group.may_start()
+    await group.refreshed()
+    assert platform.reports[-1].start is None
+
+
+async def test_a_worker_that_closes_does_not_report_the_end_of_start(platform, group):
+    platform.set(run_start=True)
+    await group.refreshed()
+    assert await group.may_start()
+    group.close("shutdown")
+    group.start_done()
+    await group.refreshed()
+    assert platform.reports[-1].start == "running"
 
 
 async def test_a_worker_that_runs_start_reports_it_until_the_end(platform, group):
@@ -335,6 +382,65 @@ async def test_the_worker_with_the_lowest_attempt_leaves_last(platform, group):
     await group.refreshed()
     await leaving
     assert platform.reports[-1].last
+
+
+async def test_a_worker_whose_journal_is_closed_reports_that_at_once(platform, group):
+    group.journal_closed()
+    await eventually_async(lambda: platform.reports, what="a report")
+    assert platform.reports[-1].closed
+    await group.refreshed()
+    assert platform.reports[-1].closed
+
+
+async def test_a_closed_worker_has_no_slots_and_is_waited_for(platform, group):
+    closed = msgspec.structs.replace(OTHER, closed=True)
+    platform.set(workers=(ME, closed))
+    assert await group.live([journal_of(KEY, 5)]) == []
+    reports = len(platform.reports)
+    assert await group.live([journal_of(KEY, 5)]) == []
+    assert len(platform.reports) == reports, "it is listed, and is not looked up again"
+    leaving = await left(group)
+    await group.refreshed()
+    assert not leaving.done()
+    platform.set(workers=(ME,))
+    await leaving
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_the_wait_for_the_others(platform, group, number):
+    usual = signal.getsignal(number)
+    platform.set(workers=(ME, OTHER))
+    leaving = await left(group)
+    signal.raise_signal(number)
+    await leaving
+    assert (platform.reports[-1].last, platform.reports[-1].outcome) == (True, "finished")
+    assert signal.getsignal(number) is usual
+
+
+async def test_a_worker_that_waits_for_others_logs_which(platform, clock, group, caplog):
+    caplog.set_level(logging.INFO)
+    platform.set(workers=(ME, OTHER, LiveWorker(7, 3, 2)))
+    leaving = await left(group)
+    await group.refreshed()
+    assert "waits for the end" not in caplog.text
+    for _ in range(3):
+        clock.now += 5.0
+        await group.refreshed()
+    await eventually_async(lambda: "waits" in caplog.text, what="a message")
+    assert caplog.text.count("This worker waits for the end of worker 1 (attempt 5), worker 3 (attempt 7)") == 1
+    platform.set(workers=(ME,))
+    await group.refreshed()
+    await leaving
+
+
+@pytest.mark.parametrize(
+    ("reason", "closing", "alone"),
+    [("shutdown", None, True), ("shutdown", Closing("shutdown", attempt=4), False), ("finished", None, False)],
+)
+async def test_a_worker_that_closes_knows_whether_the_crawl_goes_on(platform, group, reason, closing, alone):
+    platform.set(closing=closing)
+    group.close(reason)
+    assert await group.leaves_alone() is alone
 
 
 async def test_another_one_leaves_when_it_has_seen_that_the_lowest_is_alive(platform, clock, group):

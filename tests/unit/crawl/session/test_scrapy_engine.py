@@ -16,6 +16,7 @@ from scrapy_ext.crawl.session.scrapy_engine import (
     on_close,
     on_closing,
     on_fetched,
+    start_items_are_processed,
     values_of,
     watch,
 )
@@ -47,6 +48,31 @@ def test_a_scraper_whose_slot_does_not_say_that_it_closes_is_refused():
     scraper = SimpleNamespace(start_itemproc_async=print, slot=SimpleNamespace(is_idle=bool))
     with pytest.raises(UnsupportedScrapyError, match=r"items of start\(\)"):
         close_after_start_items(SimpleNamespace(engine=SimpleNamespace(scraper=scraper)))
+
+
+async def test_items_of_start_count_until_the_pipelines_have_processed_them():
+    ended = []
+
+    async def start_itemproc(item, *, response):
+        if item == "bad":
+            raise ValueError(item)
+        ended.append(item)
+
+    slot = SimpleNamespace(is_idle=lambda: False, closing=None)
+    scraper = SimpleNamespace(start_itemproc_async=start_itemproc, slot=slot)
+    crawler = SimpleNamespace(engine=SimpleNamespace(scraper=scraper))
+    assert start_items_are_processed(crawler)
+    close_after_start_items(crawler)
+    good, bad = (scraper.start_itemproc_async(item, response=None) for item in ("good", "bad"))
+    of_callback = scraper.start_itemproc_async("page", response="response")
+    assert not start_items_are_processed(crawler)
+    await good
+    assert not start_items_are_processed(crawler)
+    with pytest.raises(ValueError, match="bad"):
+        await bad
+    assert start_items_are_processed(crawler)
+    await of_callback
+    assert ended == ["good", "page"]
 
 
 def fetching(fetch):

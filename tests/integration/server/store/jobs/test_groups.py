@@ -10,6 +10,7 @@ import pytest
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.stat_kinds import Stat, StatKind
+from scrapy_ext.api.platform.worker_bounds import Bounds
 from scrapy_ext.api.platform.workers import Report, ReportAnswer, Silent
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
@@ -184,6 +185,26 @@ async def test_a_silent_worker_of_a_node_leaves_a_place(store: Store, job: JobKe
 async def test_a_worker_that_has_ended_is_not_silent(store: Store, job: JobKey) -> None:
     await report(store, job, 2, last=True, outcome="finished")
     assert len((await report(store, job, 1, silent=(Silent(2, 1),))).workers) == 3
+
+
+async def test_a_worker_that_waits_for_the_others_crawls_no_more(store: Store, job: JobKey, look: Look) -> None:
+    """It neither runs ``start()`` nor counts as one that the group could do without."""
+    assert (await report(store, job, 1)).run_start
+    for attempt in (1, 2):
+        answer = await report(store, job, attempt, number=2, closed=True)
+    assert [worker.closed for worker in answer.workers] == [True, True, False]
+    assert [worker.closed for worker in await store.groups.listed(job)] == [True, True, False]
+    assert not answer.run_start
+    await store.groups.set_bounds(job, Bounds(1, 1))
+    assert not (await report(store, job, 3)).leave
+    assert (await report(store, job, 3, number=2)).run_start
+
+
+async def test_no_worker_is_added_while_all_wait_for_each_other(store: Store, job: JobKey, look: Look) -> None:
+    for attempt in (1, 2):
+        await report(store, job, attempt, closed=True)
+    await report(store, job, 1, number=2, closed=True, silent=(Silent(3, 0),))
+    assert await vacant(look) == 0
 
 
 async def test_nobody_joins_a_job_of_nodes(store: Store, job: JobKey) -> None:
