@@ -160,8 +160,8 @@ async def _append(tx: Transaction, stream: RecordStream, last: _Segment, records
 async def _remove_old(tx: Transaction, stream: RecordStream) -> None:
     """Remove the segments of a stream before those that are kept."""
     await tx.execute(
-        f"""DELETE FROM record_streams WHERE {_OF_STREAM} AND start < (
-                SELECT start FROM record_streams WHERE {_OF_STREAM} ORDER BY start DESC LIMIT 1 OFFSET {_KEPT - 1})""",
+        f"""DELETE FROM record_streams WHERE {_OF_STREAM} AND start <= (
+                SELECT start FROM record_streams WHERE {_OF_STREAM} ORDER BY start DESC LIMIT 1 OFFSET {_KEPT})""",
         *stream.owner,
         stream.writer,
     )
