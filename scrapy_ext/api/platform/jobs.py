@@ -31,6 +31,8 @@ FAILED: Final = "failed"
 SHUTDOWN: Final = "shutdown"
 #: Close reason of a job that has lost too many nodes or workers.
 NODE_LOST: Final = "node_lost"
+#: Close reason of Scrapy, for a ``start()`` that raised: the command reports a success.
+START_ERROR: Final = "start_error"
 #: Reason for which the crawl of a deleted job closes.
 JOB_DELETED: Final = "job_deleted"
 #: Member of a job's metadata with the stats of its crawl.
@@ -351,9 +353,19 @@ _BY_REASON: Final = {
         Outcome.LIMIT,
     ),
     **dict.fromkeys(
-        (FAILED, "spider_not_found", "script_not_found", "no_version", "build_failed", "node_lost"), Outcome.FAILED
+        (
+            FAILED,
+            "spider_not_found",
+            "script_not_found",
+            "no_version",
+            "build_failed",
+            "node_lost",
+            "bad_setting",
+            "unsupported_scrapy",
+        ),
+        Outcome.FAILED,
     ),
-    "start_error": Outcome.FAILED,  # Scrapy's, for a start() that raised
+    START_ERROR: Outcome.FAILED,  # Scrapy's, for a start() that raised
 }
 #: Beginnings of other reasons: Scrapy's CloseSpider extension, signals, and failures of this package.
 _BY_START: Final = {

@@ -77,7 +77,8 @@ class StreamPlaces(msgspec.Struct):
     """The answer to a write to a stream.
 
     ``places``: pairs of an index in the stream and an index in the job; the records from there on follow one another in
-    both. ``parents_unknown``: number of request records that are stored without ``parent``: that record is not stored.
+    both. Records before the first pair are stored, and their places are not known any more. ``parents_unknown``: number
+    of request records that are stored without ``parent``: that record is not stored.
     """
 
     places: list[tuple[int, int]]

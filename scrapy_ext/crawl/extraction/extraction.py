@@ -116,10 +116,12 @@ class Extraction:
         """Send nothing more: the spider closes.
 
         When it is stopped from outside, requests that wait for their turn return to a queue that keeps them: with a
-        delay they would take minutes.
+        delay they would take minutes. So they do in a worker of a group that has failed, which has no permits.
         """
-        has_queue = self._session.items is not None or bool(job_dir(self._crawler.settings))
-        self.limiter.wind_up(at_once=has_queue and not self._crawler.crawling)
+        session = self._session
+        has_queue = session.items is not None or bool(job_dir(self._crawler.settings))
+        is_stopped = not self._crawler.crawling or (session.group is not None and session.ending.has_failed)
+        self.limiter.wind_up(at_once=has_queue and is_stopped)
         self._downloads.begin_grace()
 
     def keep_answers(self, request: Request) -> None:

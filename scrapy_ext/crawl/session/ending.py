@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable
 
 from scrapy.crawler import Crawler
 
-from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED, JobState
+from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED, START_ERROR, JobState, Outcome, outcome_of
+from scrapy_ext.api.platform.workers import Totals
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, Gone, PlatformError
 from scrapy_ext.crawl.commit.leases import REPLACED
@@ -40,6 +41,9 @@ class Ending:
         self.is_replaced = False
         #: In a group: ends this worker, with its close reason, and returns whether the crawl is finished with it.
         self.leave_group: Callable[[str], Awaitable[bool]] | None = None
+        #: In a group: whether the failure of another worker has closed the crawl, and the totals of the last report.
+        self.has_group_failed = False
+        self.totals: Totals | None = None
         self._reason = FINISHED
         self._closing: asyncio.Future[None] | None = None
         self._is_finishing = False
@@ -54,6 +58,15 @@ class Ending:
         logger.error("%s", error)
         if self._crawler.engine.spider is not None:
             self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))
+
+    @property
+    def is_failure(self) -> bool:
+        """True if the command reports a failure."""
+        return self.has_failed or self.has_group_failed
+
+    def follow(self, reason: str) -> None:
+        """Record the reason for which the crawl closes for all workers of the group: a failure is one of each."""
+        self.has_group_failed = outcome_of(reason) is Outcome.FAILED and reason != START_ERROR
 
     def refuse(self, error: Exception) -> None:
         """Record that the crawl cannot be opened: the spider is closed as soon as Scrapy permits it."""
@@ -138,7 +151,7 @@ class Ending:
             again = f"To resume it, repeat the command with -s PLATFORM_JOB={job.key}"
             logger.info("Job %s stopped (%s). %s", job.key, self._reason, again)
             return
-        logger.info("Job %s finished", job.key)
+        logger.info("Job %s finished%s", job.key, _text(self.totals))
         await asyncio.gather(*map(_clean_up, self.after_finish))
 
     def _may_write(self) -> bool:
@@ -161,6 +174,15 @@ class Ending:
                 # The job ends all the same.
                 logger.exception("Unexpected error at the end of the crawl")
                 self.has_failed = True
+
+
+def _text(totals: Totals | None) -> str:
+    if totals is None:
+        return ""
+    return (
+        f": {totals.items} items, {totals.responses} responses and {totals.errors} errors of all workers in "
+        f"{totals.seconds:.0f} seconds"
+    )
 
 
 async def _clean_up(callback: Callable[[], Awaitable[None]]) -> None:

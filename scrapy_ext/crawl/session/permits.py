@@ -2,8 +2,11 @@
 
 A permit is used until some seconds after the *sending* of the report that was answered with it, on a clock that counts
 suspend; the platform counts longer (:mod:`scrapy_ext.api.platform.permits`). Until the answer to the next report, no
-more is used than that report says. So the requests of all workers that are open at a domain never exceed its limit, and
-a lost answer changes nothing.
+more is used than that report says, and nothing is sent to a domain that it does not have. So the requests of all
+workers that are open at a domain never exceed its limit, and a lost answer changes nothing.
+
+A report has a limited number of domains. Those with open requests come first: each of them was in the report before, so
+there are never too many. The others take turns.
 
 Scrapy's downloader and the limiter of routed requests take a permit for each request that they send. The frontier hands
 out requests of domains with room only.
@@ -14,15 +17,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from scrapy_ext.api.platform.permits import LATE, MAX_DOMAIN, MOST_DOMAINS, DomainReport, Permit
+from scrapy_ext.api.platform.permits import AHEAD, LATE, MAX_DOMAIN, MOST_DOMAINS, DomainReport, Permit
 from scrapy_ext.compatibility.python import elapsing
 
 #: Seconds for which the permit of a domain without requests is kept, so that a request that follows need not wait.
 _KEPT: Final = 2.5
+#: Seconds for which a domain stays in the reports, if others wait to be in them: until reserved start times are used.
+_TURN: Final = AHEAD / 1000
 #: Seconds that a start may be late at least: timers of a busy event loop are late by that much.
 _LATE: Final = 0.02
 #: Bytes of a fingerprint in place of a name that is too long for a report.
@@ -48,10 +53,16 @@ class Demand(NamedTuple):
 @dataclass(slots=True, eq=False)
 class _Domain:
     used: float
+    #: Whether the last report has this domain; since when each report has had it; the time of the last one that had.
+    is_reported: bool = False
+    since: float = 0.0
+    reported: float = 0.0
     concurrency: int = 0
     until: float = 0.0
     delay: float = 0.0
     starts: deque[float] = field(default_factory=deque)
+    #: Time before which nothing starts once this worker has no permits.
+    not_before: float = 0.0
     #: Seconds of a pause that no answer has confirmed, and whether the last report has it.
     pause: float = 0.0
     has_sent_pause: bool = False
@@ -59,7 +70,7 @@ class _Domain:
 
     def room(self, now: float) -> int:
         """Return the number of requests that may be open."""
-        return self.concurrency if now < self.until else 0
+        return self.concurrency if self.is_reported and now < self.until else 0
 
     def drop_late(self, now: float) -> None:
         """Drop start times that have passed: the next worker's start is a delay after them."""
@@ -104,9 +115,9 @@ class Permits:
         """Take the permit to send a request now, besides the ``active`` ones; false: it waits for ``on_room``."""
         if not domain:
             return active < self._limits_of(domain).concurrency
-        if self._has_ended:
-            return active < 1
         now, state = self._clock(), self._wanted(domain)
+        if self._has_ended:
+            return active < 1 and self._take_alone(domain, state, now)
         state.used = now
         if state.room(now) <= active:
             return False
@@ -129,10 +140,12 @@ class Permits:
             self._hurry()
 
     def end(self) -> None:
-        """Use no permits any more: this worker is lost, and sends the requests under way one by one."""
+        """Use no permits any more: the crawl has failed. The requests of a domain that are under way are sent one by
+        one, with its delay."""
         if not self._has_ended:
             self._has_ended = True
-            for domain in list(self._domains):
+            for domain, state in list(self._domains.items()):
+                state.not_before = self._clock() + self._delay(domain, state)
                 self._notify(domain)
 
     def close(self) -> None:
@@ -149,12 +162,33 @@ class Permits:
         demands = self._demands()
         for domain in demands.keys() - self._domains.keys():
             self._domains[domain] = _Domain(now)
-        # Those with open requests first: a request must be counted as long as it is open.
-        ranked = sorted(self._domains, key=lambda domain: -demands.get(domain, (0, 0))[0])[:MOST_DOMAINS]
+        active = {domain for domain, (number, _) in demands.items() if number}
+        ranked = sorted(self._domains, key=lambda domain: self._rank(domain, domain in active))[:MOST_DOMAINS]
         self._reported = {_name(domain): domain for domain in ranked}
-        return {
+        found = {
             name: self._report(domain, *demands.get(domain, (0, 0)), now) for name, domain in self._reported.items()
         }
+        self._note_reported(set(ranked))
+        return found
+
+    def _rank(self, domain: str, is_active: bool) -> tuple[bool, bool, bool, float]:
+        """Return the place of a domain among those that a report can have; the lowest first.
+
+        A request must be counted as long as it is open. Those that have waited the longest replace those whose turn is
+        over.
+        """
+        state = self._domains[domain]
+        has_turn = state.is_reported and self._sent < state.since + _TURN
+        return not is_active, not state.pause, not has_turn, state.reported
+
+    def _note_reported(self, domains: Set[str]) -> None:
+        for domain, state in self._domains.items():
+            if domain not in domains:
+                state.is_reported = False
+                continue
+            if not state.is_reported:
+                state.is_reported, state.since = True, self._sent
+            state.reported = self._sent
 
     def _report(self, domain: str, active: int, waiting: int, now: float) -> DomainReport:
         state = self._domains[domain]
@@ -212,6 +246,17 @@ class Permits:
             state = self._domains[domain] = _Domain(self._clock())
             self._hurry()
         return state
+
+    def _take_alone(self, domain: str, state: _Domain, now: float) -> bool:
+        """Return whether a request may be sent now by a worker that has no permits."""
+        if now < state.not_before:
+            self._set_timer(domain, state, state.not_before - now)
+            return False
+        state.not_before = now + self._delay(domain, state)
+        return True
+
+    def _delay(self, domain: str, state: _Domain) -> float:
+        return max(self._limits_of(domain).delay, state.delay)
 
     def _set_timer(self, domain: str, state: _Domain, seconds: float) -> None:
         if state.timer is None:

@@ -139,7 +139,7 @@ class Session:
         self._opened: _Opened | None = None
         self._closing: asyncio.Future[None] | None = None
         self.ending = Ending(crawler)
-        self.writers = Writers(crawler, on_lost=partial(self.ending.fail, reason="platform_unavailable"))
+        self.writers = Writers(crawler, on_lost=partial(self.fail, reason="platform_unavailable"))
         #: Writer of the job's stats; None: no component needs the platform.
         self.job_stats: JobStats | None = None
         self._routing = _Routing()
@@ -364,14 +364,15 @@ class Session:
             permits.sources.append(partial(_demand, self.limiter))
             permits.on_room.append(self.limiter.offer)
         self._resources.callback(permits.close)
-        group.on_totals = partial(self._close_at, CloseLimits(settings))
+        group.on_totals = partial(self._take_totals, CloseLimits(settings))
         on_close(self._crawler, group.close)
         group.start(opened.client)
         self._resources.push_async_callback(group.stop)
         return job
 
-    def _close_at(self, limits: CloseLimits, totals: Totals) -> None:
+    def _take_totals(self, limits: CloseLimits, totals: Totals) -> None:
         """Close the spider when all workers together reach a limit."""
+        self.ending.totals = totals
         engine, reason = self._crawler.engine, limits.reason(totals)
         if reason is not None and self._closing is None and engine.spider is not None:
             self._closing = asyncio.ensure_future(engine.close_spider_async(reason=reason))
@@ -381,6 +382,7 @@ class Session:
         if closing.reason == JOB_DELETED:
             self.fail(Gone(f"Job {self.job.key} was deleted"), JOB_DELETED)
             return
+        self.ending.follow(closing.reason)
         if closing.reason == NODE_LOST:
             logger.error(_TOO_MANY_LOSSES)
         engine = self._crawler.engine
@@ -432,7 +434,7 @@ class Session:
         await self._close()
         if (unused := take_early(self._crawler)) is not None:
             await unused.stop()
-        if self.ending.has_failed:
+        if self.ending.is_failure:
             # A component has no other way to set the exit status of the command: for Scrapy, a crawler without a spider
             # has failed.
             self._crawler.spider = None

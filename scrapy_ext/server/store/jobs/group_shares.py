@@ -2,6 +2,9 @@
 
 The rules are those of :mod:`scrapy_ext.api.platform.permits`. The lock of the group's row makes the reports of a group
 follow each other, so that each one decides on the rows of all others.
+
+A row that is over counts as none. Those of domains that nobody reports any more are removed with the reports that have
+stats, a limited number with each.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.permits import (
+    MOST_DOMAINS,
     BudgetReport,
     BudgetShare,
     Decision,
@@ -32,6 +36,9 @@ _DOMAIN, _BUDGET = "domain:", "budget:"
 _BEFORE: Final = 0
 #: Names in a query: few sizes, so that few statements are prepared.
 _SIZES: Final = (8, 32, 128)
+#: Rows of each table that one report removes. Of a worker with :data:`MOST_DOMAINS` new domains in each of the five
+#: reports between two with stats, at most as many are over.
+_MOST_REMOVED: Final = 5 * MOST_DOMAINS
 
 
 class Given(NamedTuple):
@@ -62,6 +69,8 @@ async def take_shares(tx: Transaction, key: JobKey, attempt: int, report: Report
         await tx.execute(
             f"DELETE FROM group_shares WHERE {_OF_JOB} AND attempt = $4 AND expires IS NOT NULL", *key, attempt
         )
+    if report.stats is not None:
+        await _remove_over(tx, key)
     domains = {} if report.last else report.domains or {}
     budgets = report.budgets or {}
     if not (domains or budgets):
@@ -197,6 +206,24 @@ async def _remove_shares(tx: Transaction, key: JobKey, shares: Sequence[tuple[st
     await tx.execute_many(
         f"DELETE FROM group_shares WHERE {_OF_JOB} AND name = $4 AND attempt = $5",
         [(*key, _DOMAIN + name, attempt) for name, attempt in shares],
+    )
+
+
+async def _remove_over(tx: Transaction, key: JobKey) -> None:
+    """Remove permits that have expired, and domains whose times are over."""
+    now = await tx.time()
+    await tx.execute(
+        f"""DELETE FROM group_shares WHERE {_OF_JOB} AND (name, attempt) IN (
+                SELECT name, attempt FROM group_shares WHERE {_OF_JOB} AND expires <= $4 LIMIT {_MOST_REMOVED})""",
+        *key,
+        now,
+    )
+    await tx.execute(
+        f"""DELETE FROM group_domains WHERE {_OF_JOB} AND domain IN (
+                SELECT domain FROM group_domains
+                WHERE {_OF_JOB} AND next_start <= $4 AND paused_until <= $4 LIMIT {_MOST_REMOVED})""",
+        *key,
+        now,
     )
 
 

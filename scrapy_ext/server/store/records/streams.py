@@ -5,11 +5,16 @@ Invariants, each kept within one transaction:
 - A record of a stream has one place in the job, and keeps it. The segments of a stream adjoin one another, from index 0
   on.
 - New records are appended to the job. If they follow the last segment of their stream there, it grows.
+- Of items, log lines and samples, the last segments of a stream are kept alone. What is before them is stored, and is
+  not written again. Of request records all are kept, since later records name them as parents.
 - Only the attempt itself writes to its stream; another attempt of the job does so once that attempt is over, to store
   what a killed process has prepared.
 
-So a write can be repeated, by whichever process: it finds the places of its records. The lock of ``record_totals``
-covers the streams of a job and kind, too.
+So a write can be repeated, by whichever process: it finds the places of its records. A writer repeats its last write
+only. A successor begins with the first items of the last record of a journal, and stores the same bytes, so that it
+loses nothing when those before the kept segments are passed over; refused, it could not go on.
+
+The lock of ``record_totals`` covers the streams of a job and kind, too.
 """
 
 from __future__ import annotations
@@ -21,11 +26,13 @@ from scrapy_ext.api.platform.records import StreamPlaces
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Transaction, only_row
 from scrapy_ext.server.store.fencing import Attempt, check_attempt
-from scrapy_ext.server.store.records.chunks import RecordChunk, RecordKind, cut_chunks
+from scrapy_ext.server.store.records.chunks import REQUESTS, RecordChunk, RecordKind, cut_chunks
 from scrapy_ext.server.store.records.parents import with_parents
 from scrapy_ext.server.store.records.removal import RecordOwner
 from scrapy_ext.server.store.records.writes import lock_totals, store_chunks
 
+#: Segments that are kept of a stream.
+_KEPT: Final = 64
 _OF_STREAM: Final = "project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND writer = $5"
 
 
@@ -67,6 +74,8 @@ async def write_stream(
     await _check_writer(tx, stream, attempt)
     _, end = await lock_totals(tx, stream.owner)
     segments = await _extend(tx, stream, start, start + sum(chunk.records for chunk in chunks), end)
+    if kind is not REQUESTS and segments and segments[-1].place == end:
+        await _remove_old(tx, stream)
     answer = StreamPlaces([])
     for segment in segments:
         sent = cut_chunks(kind, chunks, segment.start - start, segment.end - start)
@@ -148,6 +157,16 @@ async def _append(tx: Transaction, stream: RecordStream, last: _Segment, records
     return new
 
 
+async def _remove_old(tx: Transaction, stream: RecordStream) -> None:
+    """Remove the segments of a stream before those that are kept."""
+    await tx.execute(
+        f"""DELETE FROM record_streams WHERE {_OF_STREAM} AND start <= (
+                SELECT start FROM record_streams WHERE {_OF_STREAM} ORDER BY start DESC LIMIT 1 OFFSET {_KEPT})""",
+        *stream.owner,
+        stream.writer,
+    )
+
+
 def _gap(stream: RecordStream, start: int, end: int) -> Violation:
     return Violation(
         "start",
@@ -168,10 +187,11 @@ async def _last_segment(tx: Transaction, stream: RecordStream) -> _Segment:
 
 
 async def _segments(tx: Transaction, stream: RecordStream, low: int, high: int) -> list[_Segment]:
-    """Return the segments with any of the records ``low`` to ``high - 1`` of a stream."""
+    """Return the kept segments with any of the records ``low`` to ``high - 1`` of a stream."""
     rows = await tx.fetch(
         f"""SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} AND start < $7
-            AND start >= (SELECT max(start) FROM record_streams WHERE {_OF_STREAM} AND start <= $6)
+            AND start >= COALESCE(
+                (SELECT max(start) FROM record_streams WHERE {_OF_STREAM} AND start <= $6), $6)
             ORDER BY start""",
         *stream.owner,
         stream.writer,

@@ -142,6 +142,80 @@ def test_a_report_has_the_domains_with_open_requests_when_there_are_too_many(wor
     assert "999.example" in reported
 
 
+class ManyDomains(Worker):
+    """Permits of many domains, each with requests that wait."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.waiting = dict.fromkeys(map(str, range(number)), 3)
+        self.active = dict.fromkeys(self.waiting, 0)
+
+    def round(self) -> set[str]:
+        """Send a report, which gives each of its domains a permit; return its domains."""
+        self.demands = [Demand(domain, self.active[domain], number) for domain, number in self.waiting.items()]
+        reported = set(self.permits.reported())
+        assert len(reported) <= MOST_DOMAINS
+        self.permits.answered({domain: Permit(1) for domain in reported})
+        return reported
+
+    def send(self) -> set[str]:
+        """Send what may be sent; return the domains."""
+        sent = {domain for domain in self.waiting if self.permits.take(domain, self.active[domain])}
+        self.active.update((domain, self.active[domain] + 1) for domain in sent)
+        return sent
+
+
+def test_each_domain_gets_its_turn_when_there_are_too_many() -> None:
+    worker, seen = ManyDomains(5 * MOST_DOMAINS), set[str]()
+    for _ in range(5):
+        seen |= worker.round()
+        worker.clock.now += 4
+    assert seen == worker.waiting.keys()
+
+
+def test_a_domain_keeps_its_turn_until_its_start_times() -> None:
+    worker = ManyDomains(2 * MOST_DOMAINS)
+    reported = worker.round()
+    for _ in range(14):
+        worker.clock.now += 0.2
+        assert worker.round() == reported
+    worker.clock.now += 0.3
+    assert worker.round().isdisjoint(reported)
+
+
+def test_nothing_is_sent_to_a_domain_that_the_last_report_does_not_have() -> None:
+    worker = ManyDomains(2 * MOST_DOMAINS)
+    before = worker.round()
+    worker.clock.now += 4
+    assert worker.round().isdisjoint(before)
+    assert not any(worker.permits.has_room(domain, 0) for domain in before)
+    assert worker.send().isdisjoint(before)
+
+
+def test_all_open_domains_are_in_each_report() -> None:
+    worker = ManyDomains(3 * MOST_DOMAINS)
+    for turn in range(12):
+        worker.round()
+        worker.send()
+        is_open = [domain for domain, number in worker.active.items() if number]
+        assert is_open
+        worker.clock.now += 2
+        assert worker.round() >= set(is_open)
+        for domain in is_open[turn % 2 :: 2]:
+            worker.active[domain] -= 1
+        worker.clock.now += 2
+
+
+def test_a_pause_is_reported_before_domains_that_wait() -> None:
+    worker = ManyDomains(2 * MOST_DOMAINS)
+    rest = worker.waiting.keys() - worker.round()
+    worker.clock.now += 4
+    worker.round()
+    paused = min(worker.waiting.keys() - rest)
+    worker.permits.pause(paused, 30.0)
+    assert paused in worker.round()
+
+
 def test_a_name_that_is_too_long_for_a_report_is_hashed(worker: Worker) -> None:
     long = "x" * 1000
     worker.demands = [Demand(long, 0, 1)]
@@ -156,6 +230,21 @@ def test_a_lost_worker_sends_one_at_a_time(worker: Worker) -> None:
     worker.permits.end()
     assert worker.room == [SITE]
     assert [worker.takes(active) for active in range(2)] == [True, False]
+
+
+@pytest.mark.parametrize(("own", "of_all"), [(2.0, 0), (0.0, 2000), (1.0, 2000)])
+async def test_a_lost_worker_keeps_the_delay(own: float, of_all: int) -> None:
+    worker = Worker(delay=own)
+    worker.report(waiting=3)
+    worker.given(8, delay=of_all, starts=(0, 0, 0))
+    worker.permits.end()
+    assert not worker.takes(), "another worker may just have sent one"
+    for _ in range(2):
+        worker.clock.now += 1.9
+        assert not worker.takes()
+        worker.clock.now += 0.2
+        assert [worker.takes(active) for active in (1, 0, 0)] == [False, True, False]
+    worker.permits.close()
 
 
 def test_requests_without_a_host_have_the_limit_of_one_worker(worker: Worker) -> None:

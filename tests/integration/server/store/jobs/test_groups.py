@@ -9,6 +9,7 @@ import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.permits import MOST_DOMAINS, BudgetReport, DomainReport
 from scrapy_ext.api.platform.stat_kinds import Stat, StatKind
 from scrapy_ext.api.platform.worker_bounds import Bounds
 from scrapy_ext.api.platform.workers import Report, ReportAnswer, Silent
@@ -229,3 +230,31 @@ async def test_a_process_of_a_job_without_a_group_ends_it_as_ever(store: Store, 
         await report(store, job, 1)
     await store.attempts.end(Attempt(job, 1), "killed by SIGKILL")
     assert await state(store, job) == ("finished", "killed by SIGKILL")
+
+
+async def test_what_is_over_of_domains_that_nobody_reports_any_more_is_removed_in_steps(
+    store: Store, job: JobKey, look: Look, change: Change
+) -> None:
+    most = MOST_DOMAINS
+    for number in range(1, 8):
+        names = [f"{number}-{place}" for place in range(most)]
+        await report(store, job, 1, number, domains={name: DomainReport(want=1, delay=1000) for name in names})
+    await report(
+        store, job, 2, domains={"paused": DomainReport(pause=3600.0)}, budgets={"requests": BudgetReport(9, want=1)}
+    )
+    await change("UPDATE group_shares SET expires = 1 WHERE name LIKE 'domain:%' AND name <> 'domain:1-0'")
+    await change("UPDATE group_domains SET next_start = 1 WHERE domain <> '1-0'")
+
+    async def left() -> tuple[int, int]:
+        shares = await look("SELECT count(*) FROM group_shares WHERE name LIKE 'domain:%'")
+        return int(shares[0][0]), int((await look("SELECT count(*) FROM group_domains"))[0][0])
+
+    assert await left() == (7 * most, 7 * most + 1)
+    await report(store, job, 3)
+    assert await left() == (7 * most, 7 * most + 1)
+    await report(store, job, 3, 2, stats={})
+    assert await left() == (2 * most, 2 * most + 1)
+    await report(store, job, 3, 3, stats={})
+    assert await left() == (1, 2)
+    assert await look("SELECT domain FROM group_domains ORDER BY domain") == [("1-0",), ("paused",)]
+    assert await look("SELECT count(*) FROM group_shares WHERE name = 'budget:requests'") == [(2,)]

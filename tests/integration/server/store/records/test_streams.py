@@ -134,6 +134,29 @@ async def test_a_successor_stores_what_a_dead_worker_has_prepared_once(store: St
     assert await stored(store.items) == [*items(1, 0, 4), *items(2, 0, 1), *items(1, 4, 2)]
 
 
+@pytest.mark.parametrize("where", ENGINES, indirect=True)
+async def test_the_last_segments_of_a_stream_are_kept_and_earlier_records_stay(store: Store, look: Any) -> None:
+    turns = 70
+    for turn in range(turns):
+        for writer in (1, 2):
+            await write(store, writer, 2 * turn, items(writer, 2 * turn, 2))
+    before = await stored(store.items)
+    assert await look("SELECT count(*), min(start) FROM record_streams GROUP BY writer") == [(64, 12)] * 2
+    await end_worker(store, KEY, 1)
+    for start, number, places in (
+        (0, 4, []),
+        (11, 1, []),
+        (10, 4, [(12, 24)]),
+        (11, 4, [(12, 24), (14, 28)]),
+        (138, 2, [(138, 276)]),
+    ):
+        answer = await write(store, 1, start, items(1, start, number), caller=2)
+        assert (answer.places, await stored(store.items)) == (places, before)
+    answer = await write(store, 1, 0, items(1, 0, 141), caller=2)
+    assert (answer.places[0], answer.places[-1]) == ((12, 24), (140, 280))
+    assert await stored(store.items) == [*before, *items(1, 140, 1)]
+
+
 #: Attempt that calls, its job, and the writer; whether it may.
 WRITERS: dict[str, tuple[int | None, JobKey, int, bool]] = {
     "its own stream": (2, KEY, 2, True),
@@ -215,6 +238,15 @@ async def test_many_parents_in_many_segments_are_found(store: Store) -> None:
     for place, record in enumerate((await stored(store.requests))[120:]):
         writer, index = named[place % 120]
         assert record["parent"] == (2 * (index // 3) + writer - 1) * 3 + index % 3
+
+
+async def test_all_segments_of_request_records_are_kept(store: Store, look: Any) -> None:
+    for turn in range(70):
+        for writer in (1, 2):
+            await send(store, writer, turn, [request(2 * turn + writer - 1)])
+    assert await look("SELECT count(*) FROM record_streams") == [(140,)]
+    assert (await send(store, 3, 0, [request(140, "1:0"), request(141, "2:1")])).parents_unknown == 0
+    assert (await stored(store.requests))[140:] == [request(140, 0), request(141, 3)]
 
 
 async def test_only_a_record_with_a_named_parent_is_rebuilt(store: Store) -> None:
