@@ -169,6 +169,7 @@ def test_workers_of_one_machine_run_one_job(group):
     assert group.lives() == []
     group.check()
     assert group.state() == ("finished", "finished")
+    assert f"Job 1/1/1 finished: {len(group.project.items(JOB))} items, " in crawl.log
     assert crawl.log.count("WARNING: warning") == 2
     assert len(re.findall(r"^\[1\] .* WARNING: warning$", crawl.log, re.MULTILINE)) == 1
     assert crawl.log.count("INFO: information") == 1
