@@ -42,11 +42,11 @@ class Endless(scrapy.Spider):
 
 
 class Spread(scrapy.Spider):
-    """Yields the item of each of ``n`` pages, which any worker of its job may have; waits at the last ones for the
-    file ``gate``, if it is given."""
+    """Yields the item of each of ``n`` pages, which any worker of its job may have; waits at the last half,
+    or from ``held`` on, for the file ``gate``, if it is given."""
 
     name = "spread"
-    gate = None
+    gate = held = None
     custom_settings = {"DOWNLOAD_DELAY": 0.02, "FRONTIER_POLL_INTERVAL": 0.2}
 
     async def start(self):
@@ -61,7 +61,7 @@ class Spread(scrapy.Spider):
         for child in (2 * number + 1, 2 * number + 2):
             if child < last:
                 yield self.page(child)
-        while number >= last // 2 and self.gate and not os.path.exists(self.gate):
+        while number >= int(self.held or last // 2) and self.gate and not os.path.exists(self.gate):
             await asyncio.sleep(0.05)
 '''
 _BROKEN_SPIDERS = '''

@@ -12,10 +12,18 @@ from tests.support.eventually import eventually_async
 from tests.support.running_jobs import Platform, has_each_item_once
 
 
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    return tmp_path / "gate"
+
+
 @pytest.mark.long(keep=1)
-async def test_several_workers_run_one_job(either: Platform) -> None:
-    # Slow enough that the second worker gets slots while the first one is at work.
-    job = await either.run("spread", n="100", job_workers="2", job_settings={"DOWNLOAD_DELAY": 0.1})
+async def test_several_workers_run_one_job(either: Platform, gate: Path) -> None:
+    # Most pages are left when both work, and slow enough that the second one gets slots meanwhile.
+    settings = {"DOWNLOAD_DELAY": 0.2}
+    job = await either.run("spread", n="100", gate=str(gate), held="7", job_workers="2", job_settings=settings)
+    await either.working(job, 2)
+    gate.touch()
     items = await has_each_item_once(either, job, 100)
     assert (await either.metadata(job))["frameworkstats"]["item_scraped_count"] == 100
     assert len({item["process"] for item in items}) == 2
@@ -25,11 +33,6 @@ async def test_several_workers_run_one_job(either: Platform) -> None:
     assert await either.workers(job) == []
     samples = [sample_of(sample) for sample in await either.records("samples", job)]
     assert {sample.workers for sample in samples if sample is not None} <= {1, 2}
-
-
-@pytest.fixture
-def gate(tmp_path: Path) -> Path:
-    return tmp_path / "gate"
 
 
 @pytest.mark.long
