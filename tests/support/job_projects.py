@@ -42,8 +42,8 @@ class Endless(scrapy.Spider):
 
 
 class Spread(scrapy.Spider):
-    """Yields the item of each of ``n`` pages, which any worker of its job may have; waits at the last half,
-    or from ``held`` on, for the file ``gate``, if it is given."""
+    """Yields the item of each of ``n`` pages, which any worker of its job may have; waits at the last half
+    for the file ``gate``, if it is given; with ``held`` at the first one, before its links are followed."""
 
     name = "spread"
     gate = held = None
@@ -57,11 +57,13 @@ class Spread(scrapy.Spider):
 
     async def parse(self, response):
         number, last = int(response.text), int(self.n)
+        while self.held and number == 0 and not os.path.exists(self.gate):
+            await asyncio.sleep(0.05)
         yield {"number": number, "process": os.getpid()}
         for child in (2 * number + 1, 2 * number + 2):
             if child < last:
                 yield self.page(child)
-        while number >= int(self.held or last // 2) and self.gate and not os.path.exists(self.gate):
+        while number >= last // 2 and self.gate and not os.path.exists(self.gate):
             await asyncio.sleep(0.05)
 '''
 _BROKEN_SPIDERS = '''

@@ -19,11 +19,13 @@ def gate(tmp_path: Path) -> Path:
 
 @pytest.mark.long(keep=1)
 async def test_several_workers_run_one_job(either: Platform, gate: Path) -> None:
-    settings = {"DOWNLOAD_DELAY": 0.1}
-    job = await either.run("spread", n="100", gate=str(gate), job_workers="2", job_settings=settings)
-    await either.working(job, 2)
+    # All pages but the first are found when both workers have slots.
+    job = await either.run("spread", n="100", gate=str(gate), held="1", job_workers="2")
+    for worker in range(2):
+        await either.says(job, f"[{worker}] This worker owns slots")
     gate.touch()
-    await has_each_item_once(either, job, 100)
+    items = await has_each_item_once(either, job, 100)
+    assert len({item["process"] for item in items}) == 2
     assert (await either.metadata(job))["frameworkstats"]["item_scraped_count"] == 100
     log = await either.log(job)
     assert {line[:4] for line in log} == {"[0] ", "[1] "}
