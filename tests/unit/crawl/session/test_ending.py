@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from scrapy import Spider
-from scrapy.utils.test import get_crawler
 
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.workers import Closing, Totals
 from scrapy_ext.crawl.session.close_limits import CloseLimits
 from scrapy_ext.crawl.session.session import Session
+from tests.support.crawlers import get_crawler
 
 #: Reasons for which another worker or a user closes the crawl, and whether the command fails.
 REASONS = {
