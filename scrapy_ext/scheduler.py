@@ -225,6 +225,7 @@ class FrontierScheduler(BaseScheduler):
             frontier=name,
             name=journal_of(job.key, job.attempt),
             worker=str(job.worker) if session.group else names.FRONTIER_WORKER.read(self._crawler.settings).strip(),
+            together=session.group is not None,
         )
         return await self._open_owned(ownership)
 

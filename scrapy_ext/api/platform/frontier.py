@@ -53,10 +53,43 @@ class Batch(msgspec.Struct):
     requests: list[tuple[str, Any]]
 
 
+class SlotRequest(FrontierRequest, omit_defaults=True, kw_only=True):
+    """A request to enqueue, and its slot."""
+
+    slot: str
+
+
+class SlotRead(msgspec.Struct, omit_defaults=True):
+    """A read of a slot: its first batches with ``mincount`` requests, and of these the ones that are not ``known``."""
+
+    slot: str
+    mincount: int = MAX_BATCH
+    known: list[str] = []
+
+
+class SlotBatch(Batch):
+    """A batch, and its slot."""
+
+    slot: str
+
+
+class ProcessedBatches(msgspec.Struct):
+    """IDs of batches of a slot."""
+
+    slot: str
+    ids: list[str]
+
+
 class NewCount(msgspec.Struct):
     """The number of requests whose fingerprint the slot had not seen."""
 
     newcount: int
+
+
+class SlotCounts(NewCount):
+    """The number of new requests in all, and by slot."""
+
+    slots: dict[str, int]
 
 
 class QueueCount(msgspec.Struct, omit_defaults=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Container, Iterable
+from collections.abc import AsyncGenerator, Callable, Container, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +15,11 @@ from scrapy_ext.api.platform.frontier import (
     Fingerprint,
     FrontierRequest,
     NewCount,
+    ProcessedBatches,
     QueueCount,
+    SlotBatch,
+    SlotCounts,
+    SlotRead,
     check_name,
     revived,
 )
@@ -120,6 +124,32 @@ class Frontier(Resource):
                 last = fp
                 yield fp
 
+    # ── several slots; these calls are scrapy-ext's own ──
+
+    async def add_to_slots(self, project: int, frontier: str, bodies: Sequence[tuple[str, bytes]]) -> list[int]:
+        """Enqueue requests of several slots, each with the JSON lines of :meth:`add`, with one attempt; return the
+        numbers of new ones."""
+        lines = b"".join(
+            b'{"slot":"%b",%b\n' % (slot.encode(), line[1:]) for slot, body in bodies for line in body.splitlines()
+        )
+        call = post(Host.STORAGE, _frontier(project, frontier) + "/s", lines, accept=JSON, attempts=1)
+        counts = (await self._json(call, SlotCounts)).slots
+        return [counts.get(slot, 0) for slot, _ in bodies]
+
+    async def read_slots(self, project: int, frontier: str, reads: Sequence[SlotRead]) -> list[SlotBatch]:
+        """Return the batches at the heads of several slots' queues, as :meth:`read` does."""
+
+        def batches(answer: Answer) -> list[SlotBatch]:
+            return answer.lines(SlotBatch)
+
+        call = post(Host.STORAGE, _frontier(project, frontier) + "/q", encode(reads))
+        return await self._transport.read(call, batches)
+
+    async def delete_of_slots(self, project: int, frontier: str, processed: Sequence[ProcessedBatches]) -> None:
+        """Mark batches of several slots as completed, with one attempt; absent ones are ignored."""
+        where = _frontier(project, frontier) + "/q/deleted"
+        await self._transport.send(post(Host.STORAGE, where, encode(processed), attempts=1))
+
     # ── requests for crawls; these calls are scrapy-ext's own ──
 
     async def feed(self, project: int, frontier: str) -> Feed:
@@ -184,6 +214,11 @@ async def put_back(
         on_group(number)
         count += number
     return count
+
+
+def _frontier(project: int, frontier: str) -> str:
+    check_name(frontier, "frontier")
+    return path("hcf", project, frontier)
 
 
 def _slot(project: int, frontier: str, slot: str) -> str:

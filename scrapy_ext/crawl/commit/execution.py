@@ -30,6 +30,7 @@ from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.collections import Collections
 from scrapy_ext.client.platform.errors import Gone, NotFound, PlatformError, TooLarge
+from scrapy_ext.client.platform.slots import SlotCalls
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.compatibility.python import create_task_in
 from scrapy_ext.crawl.commit import events
@@ -85,12 +86,11 @@ class Payloads:
 
 
 class Finisher:
-    """Stages items, and completes commits to one frontier."""
+    """Stages items, and completes commits to the frontier of these calls."""
 
-    def __init__(self, client: PlatformClient, project: int, frontier: str, retry: Retry) -> None:
+    def __init__(self, client: PlatformClient, project: int, calls: SlotCalls, retry: Retry) -> None:
         self._client = client
-        self._project = project
-        self._frontier = frontier
+        self._calls = calls
         self._retry = retry
         self.payloads = Payloads(client.collections, project)
 
@@ -134,7 +134,7 @@ class Finisher:
 
     async def acknowledge(self, batches: Mapping[int, list[str]]) -> None:
         def delete(slot: int, ids: list[str]) -> Awaitable[None]:
-            return self._client.frontier.delete_batches(self._project, self._frontier, str(slot), ids, attempts=1)
+            return self._calls.delete_batches(str(slot), ids)
 
         deletions = [partial(delete, slot, ids) for slot, ids in batches.items()]
         await asyncio.gather(*(self._retry.until_done(each, "acknowledge batches") for each in deletions))

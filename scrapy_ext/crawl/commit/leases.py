@@ -29,6 +29,7 @@ from scrapy_ext.api.platform.job_data import ASSIGNMENT, attempt_of_journal, job
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, NotFound, PlatformError
+from scrapy_ext.client.platform.slots import EachSlot, SlotCalls, Together
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.assignment import Assignment, Step, is_about_to_give_up, next_step
 from scrapy_ext.crawl.commit.events import Checkpoint, Progress
@@ -67,10 +68,22 @@ class Liveness(Protocol):
 
 
 class Ownership:
-    """Slots of a frontier that this process owns. ``name`` is its commit journal; ``worker`` names it in logs."""
+    """Slots of a frontier that this process owns.
+
+    ``name``: its commit journal. ``worker``: its name in logs. ``together``: whether the platform has calls for several
+    slots.
+    """
 
     def __init__(
-        self, client: PlatformClient, retry: Retry, *, project: int, frontier: str, name: str, worker: str
+        self,
+        client: PlatformClient,
+        retry: Retry,
+        *,
+        project: int,
+        frontier: str,
+        name: str,
+        worker: str,
+        together: bool = False,
     ) -> None:
         self.client = client
         self.project = project
@@ -78,7 +91,8 @@ class Ownership:
         self.name = name
         #: Random name of this process.
         self.writer = secrets.token_hex(6)
-        self.finisher = Finisher(client, project, frontier, retry)
+        self.calls: SlotCalls = (Together if together else EachSlot)(client.frontier, project, frontier)
+        self.finisher = Finisher(client, project, self.calls, retry)
         self._retry = retry
         self._worker = worker
         self._assignment = self.journal(ASSIGNMENT)

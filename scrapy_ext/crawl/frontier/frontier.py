@@ -76,7 +76,7 @@ class CrawlFrontier:
         self._ownership = ownership
         skipping = filtering.skipping
         # The two stores.
-        self._slots = slots = Slots(crawler, session, self.name)
+        self._slots = slots = Slots(crawler, session, self.name, ownership.calls)
         # Skipped requests are looked up when their batch is read.
         sent = SentRequests(exclusive=options.exclusive and not skipping.is_used)
         self.memory = memory = Memory(crawler, session, Tracker(), sent, options.order)

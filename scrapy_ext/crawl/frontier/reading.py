@@ -48,6 +48,10 @@ _ROUND_TRIPS: Final = 4
 _MOST_AHEAD: Final = 10
 #: Weight of the newest read.
 _NEWEST: Final = 0.3
+#: Seconds from the start of a round of sending and reading to the next one, while requests wait in memory and while
+#: none does: a round takes several calls, however few requests it has.
+_PACE: Final = 0.1
+_FAST_PACE: Final = 0.01
 
 
 class ReadAhead:
@@ -170,6 +174,8 @@ class Feeder:
         self._retry = retry
         self._on_failure = on_failure
         self._task: asyncio.Task[None] | None = None
+        #: Time at which the last round began.
+        self._began = float("-inf")
 
     def hunger(self, *, starved: bool) -> None:
         """Feed the downloader, which has taken a request, or (``starved``) got none."""
@@ -208,9 +214,20 @@ class Feeder:
         try:
             while True:
                 await self._slots.demand.wait()
+                await self._pause()
                 await self._retry.until_done(self._feed, "send and read the requests of the frontier")
         except Exception as error:
             self._on_failure(error)
+
+    async def _pause(self) -> None:
+        """Wait until the next round is due: at once for finished requests that need their places."""
+        demand = self._slots.demand
+        while not demand.is_placing:
+            pace = _PACE if self._memory.waiting else _FAST_PACE
+            left = self._began + pace - self._ahead.now()
+            if left <= 0 or not await demand.more(left):
+                break
+        self._began = self._ahead.now()
 
     async def _feed(self) -> None:
         with self._slots.in_use():

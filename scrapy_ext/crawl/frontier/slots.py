@@ -9,7 +9,8 @@ import asyncio
 import contextlib
 import logging
 from collections import ChainMap
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -17,7 +18,9 @@ from scrapy.crawler import Crawler
 
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS, Batch, dead_letter
 from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.slots import SlotCalls
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.commit.events import Stored
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.crawl.session.writers import ITEMS
@@ -49,7 +52,7 @@ class SlotReader:
     ``read(mincount, known)`` is the API's read of a queue, without the known batches.
     """
 
-    def __init__(self, slot: int, read: Callable[[int, Container[str]], Awaitable[list[Batch]]]) -> None:
+    def __init__(self, slot: int, read: Callable[[int, Mapping[str, int]], Awaitable[list[Batch]]]) -> None:
         self.slot = slot
         self._read = read
         #: Requests in each batch that is held.
@@ -139,6 +142,19 @@ class Demand:
         await self._event.wait()
         self._event.clear()
 
+    async def more(self, seconds: float) -> bool:
+        """Wait for another reason; return false if there was none for so long."""
+        try:
+            async with timeout_after(seconds):
+                await self.wait()
+        except TIMEOUT_ERRORS:
+            return False
+        return True
+
+    @property
+    def is_placing(self) -> bool:
+        return self._placing
+
     def take(self) -> tuple[bool, bool]:
         """Return ``starved`` and ``placing``, which count once."""
         taken = self._starved, self._placing
@@ -147,12 +163,13 @@ class Demand:
 
 
 class Slots:
-    """Slots of the frontier of this name."""
+    """Slots of the frontier of this name, with these ``calls``."""
 
-    def __init__(self, crawler: Crawler, session: Session, frontier: str) -> None:
+    def __init__(self, crawler: Crawler, session: Session, frontier: str, calls: SlotCalls) -> None:
         self._crawler = crawler
         self._session = session
         self._frontier = frontier
+        self._calls = calls
         self.demand = Demand()
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._readers: dict[int, SlotReader] = {}
@@ -234,7 +251,7 @@ class Slots:
             # go to another record.
             await self._session.writers.requests_stored()
             try:
-                new = await self._add(str(slot), body)
+                new = await self._calls.add(str(slot), body)
             except PlatformError:
                 # It may have arrived; the next attempt would count its requests as duplicates.
                 self._doubtful.add(slot)
@@ -243,12 +260,8 @@ class Slots:
 
         return send
 
-    async def _add(self, slot: str, body: bytes) -> int:
-        session = self._session
-        return await session.client.frontier.add(session.job.key.project, self._frontier, slot, body, attempts=1)
-
     async def _send_dead_letters(self, body: bytes, _index: int) -> None:
-        await self._add(DEAD_LETTERS, body)
+        await self._calls.add(DEAD_LETTERS, body)
 
     def _added(self, slot: int, sent: int, new: int) -> None:
         self._count("frontier/children/sent", sent)
@@ -330,12 +343,7 @@ class Slots:
             self._unread.discard(reader.slot)
 
     def _reader(self, slot: int) -> SlotReader:
-        async def read(mincount: int, known: Container[str]) -> list[Batch]:
-            session = self._session
-            project, frontier = session.job.key.project, session.client.frontier
-            return await frontier.read(project, self._frontier, str(slot), mincount, known=known)
-
-        return SlotReader(slot, read)
+        return SlotReader(slot, partial(self._calls.read, str(slot)))
 
     def _may_have_more(self, reader: SlotReader) -> None:
         if reader.may_have_more:

@@ -9,6 +9,7 @@ import pytest
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from scrapy_ext.client.platform.slots import EachSlot
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.commit.execution import Finisher
 from tests.support.crawl_processes import PROJECT, Process
@@ -51,7 +52,7 @@ def retry() -> Retry:
 
 @pytest.fixture
 def finisher(client: PlatformClient, frontier: str, retry: Retry) -> Finisher:
-    return Finisher(client, PROJECT, frontier, retry)
+    return Finisher(client, PROJECT, EachSlot(client.frontier, PROJECT, frontier), retry)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ Reads and additions cost the same whatever the length of the queue:
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES, QueueCount
@@ -109,15 +109,19 @@ async def _created(tx: Transaction, slot: Slot) -> _Held:
     return _Held(_Owner(slot.project, number), 0, None, 0)
 
 
-async def add_requests(
+async def _add_to_slots(
     tx: Transaction,
-    slot: Slot,
-    requests: Sequence[QueuedRequest],
+    requests: Mapping[Slot, Sequence[QueuedRequest]],
     filters: SlotFilters,
     attempt: Attempt | None = None,
-) -> int:
-    """Queue the requests with unseen fingerprints; return their number."""
+) -> dict[Slot, int]:
     await check_attempt(tx, attempt)
+    # In one order, so that two writers do not wait for each other.
+    return {slot: await add_requests(tx, slot, requests[slot], filters) for slot in sorted(requests)}
+
+
+async def add_requests(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: SlotFilters) -> int:
+    """Queue the requests of one slot with unseen fingerprints; return their number."""
     owner, last_batch, runs, stamp = await _locked(tx, slot) or await _created(tx, slot)
     first_of = {request.fp: request for request in reversed(requests)}
     fingerprints = FingerprintRuns(tx, owner, runs, stamp)
@@ -214,6 +218,14 @@ async def first_batches(
     return found, fixed
 
 
+async def _first_of_slots(tx: Transaction, mincounts: Mapping[Slot, int]) -> dict[Slot, tuple[list[StoredBatch], bool]]:
+    return {slot: await first_batches(tx, slot, mincount) for slot, mincount in mincounts.items()}
+
+
+async def _fix_of_slots(tx: Transaction, mincounts: Mapping[Slot, int]) -> dict[Slot, list[StoredBatch]]:
+    return {slot: await _fix_batches(tx, slot, mincounts[slot], None) for slot in sorted(mincounts)}
+
+
 async def _fix_batches(tx: Transaction, slot: Slot, mincount: int, after: str | None) -> list[StoredBatch]:
     # The lock keeps additions from filling a batch that is being read.
     await _locked(tx, slot)
@@ -276,9 +288,13 @@ def _key(batch_id: str) -> tuple[int, int, int]:
     return slot, priority - _PRIORITY_SHIFT, batch
 
 
-async def delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str], attempt: Attempt | None = None) -> None:
-    """Delete batches; unknown IDs are ignored."""
+async def _delete_of_slots(tx: Transaction, ids: Mapping[Slot, Sequence[str]], attempt: Attempt | None) -> None:
     await check_attempt(tx, attempt)
+    for slot in sorted(ids):
+        await _delete_batches(tx, slot, ids[slot])
+
+
+async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> None:
     known = await _locked(tx, slot)
     if known is None:
         return
@@ -347,7 +363,13 @@ class FrontierStore(EngineStore):
 
         ``attempt``, here and below: that of the process that writes; the write fails (403) once the attempt is over.
         """
-        return await self._engine.write(add_requests, slot, requests, self.filters, attempt)
+        return (await self.add_to_slots({slot: requests}, attempt))[slot]
+
+    async def add_to_slots(
+        self, requests: Mapping[Slot, Sequence[QueuedRequest]], attempt: Attempt | None = None
+    ) -> dict[Slot, int]:
+        """Do the same for several slots, all or none of the requests."""
+        return await self._engine.write(_add_to_slots, requests, self.filters, attempt)
 
     async def read(self, slot: Slot, mincount: int, after: str | None = None) -> list[StoredBatch]:
         """Return the first batches, or those after one, with at least ``mincount`` requests if there are so many."""
@@ -355,6 +377,13 @@ class FrontierStore(EngineStore):
         if not fixed:
             batches = await self._engine.write(_fix_batches, slot, mincount, after)
         return batches
+
+    async def read_slots(self, mincounts: Mapping[Slot, int]) -> dict[Slot, list[StoredBatch]]:
+        """Return the first batches of each slot with at least so many requests, if there are so many."""
+        found = await self._engine.read(_first_of_slots, mincounts)
+        unfixed = {slot: mincounts[slot] for slot, (_, is_fixed) in found.items() if not is_fixed}
+        fixed = await self._engine.write(_fix_of_slots, unfixed) if unfixed else {}
+        return {slot: batches for slot, (batches, _) in found.items()} | fixed
 
     async def _first(self, slot: Slot, mincount: int, after: str | None) -> tuple[list[StoredBatch], bool]:
         # One batch is usually enough.
@@ -365,7 +394,14 @@ class FrontierStore(EngineStore):
         return await self._engine.read(first_batches, slot, mincount, after)
 
     count = Method("read_inline", count)
-    delete_batches = Method("write", delete_batches)
+
+    async def delete_batches(self, slot: Slot, ids: Sequence[str], attempt: Attempt | None = None) -> None:
+        """Delete batches; unknown IDs are ignored."""
+        await self.delete_of_slots({slot: ids}, attempt)
+
+    async def delete_of_slots(self, ids: Mapping[Slot, Sequence[str]], attempt: Attempt | None = None) -> None:
+        """Delete batches of several slots."""
+        await self._engine.write(_delete_of_slots, ids, attempt)
 
     async def fingerprints(self, slot: Slot) -> AsyncIterator[list[bytes]]:
         """Yield the fingerprints of a slot, ordered by bytes."""

@@ -81,13 +81,12 @@ class Platform:
         crawler = SimpleNamespace(settings=Settings({"PLATFORM_FLUSH_INTERVAL": 60.0}), stats=None)
         self.writers = Writers(crawler, consumer.give_up)
 
-    async def read(self, _project, _frontier, slot, mincount, *, known):
+    async def read(self, slot, mincount, known):
         self.consumer.notify("read")
         self.consumer.wanted.append(mincount)
         return [batch for batch in self.batches.get(slot, []) if batch.id not in known]
 
-    async def add(self, _project, _frontier, slot, body, *, attempts):
-        assert attempts == 1, "the writer repeats the call"
+    async def add(self, slot, body):
         self.consumer.notify("send")
         lines = body.split()
         self.batches.setdefault(slot, []).extend(
@@ -104,7 +103,8 @@ async def consumer():
 @pytest.fixture
 async def slots(consumer):
     crawler = SimpleNamespace(stats=SimpleNamespace(inc_value=lambda name, by=1: None))
-    return Slots(crawler, Platform(consumer), "frontier")
+    platform = Platform(consumer)
+    return Slots(crawler, platform, "frontier", platform)
 
 
 @pytest.fixture
