@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from scrapy.crawler import Crawler
 
+from scrapy_ext import settings as names
 from scrapy_ext.api.platform.job_data import attempt_of_journal, job_of_journal
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.commit.events import Checkpoint
@@ -36,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 #: A crawl that waits polls every five seconds, and looks for a process that has replaced it at each third poll.
 _POLLS_PER_CHECK: Final = 3
+#: Seconds until the next poll of a worker with few requests, when the last one found some.
+_FAST_POLL: Final = 0.1
 #: Simultaneous reads of slots.
 _AT_ONCE: Final = 16
 #: Seconds between two messages that a worker waits for others.
@@ -79,6 +82,8 @@ class EndOfCrawl:
         self._keep_alive = keep_alive
         self._poll_interval = poll_interval
         self._on_failure = on_failure
+        #: Number of requests in memory above which no more are needed soon.
+        self._enough: int = names.FRONTIER_PREFETCH.read(crawler.settings) // 2
         self._poller: asyncio.Task[None] | None = None
         #: Whether no other worker has work, and nothing is waited for.
         self._is_over = False
@@ -152,10 +157,18 @@ class EndOfCrawl:
 
     async def _poll(self) -> None:
         """Read the slots every so many seconds: the platform does not notify of requests by other workers."""
+        # With a group, one call reads all slots, and what this worker lacks may come from the others at any time.
+        step = min(_FAST_POLL, self._poll_interval) if self._group is not None else self._poll_interval
+        waited, pause, seen = 0.0, step, self._slots.batches
         while True:
-            await asyncio.sleep(self._poll_interval)
+            await asyncio.sleep(step)
+            waited += step
+            if waited < (pause if len(self._memory) <= self._enough else self._poll_interval):
+                continue
             if not self._is_over:
                 self._slots.poll()
+            found, seen = self._slots.batches > seen, self._slots.batches
+            waited, pause = 0.0, step if found else min(2 * pause, self._poll_interval)
 
     async def _wait(self, keep_alive: KeepAlive) -> None:
         """Read the slots to which others have pushed requests, and end the wait in time. A crawl that waits commits
@@ -308,11 +321,10 @@ def _works(checkpoint: Checkpoint) -> bool:
 
 async def _first_with_requests(ownership: Ownership, slots: Iterable[int]) -> int | None:
     at_once = asyncio.Semaphore(_AT_ONCE)
-    frontier = ownership.client.frontier
 
     async def has_requests(slot: int) -> bool:
         async with at_once:
-            return bool(await frontier.read(ownership.project, ownership.frontier, str(slot), 1))
+            return bool(await ownership.calls.read(str(slot), 1))
 
     slots = [*slots]
     found = await asyncio.gather(*map(has_requests, slots))

@@ -171,6 +171,8 @@ class Slots:
         self._frontier = frontier
         self._calls = calls
         self.demand = Demand()
+        #: Number of batches that were read.
+        self.batches = 0
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._readers: dict[int, SlotReader] = {}
         self._writers: dict[int, BatchWriter] = {}
@@ -331,7 +333,9 @@ class Slots:
 
     async def read(self, readers: Sequence[SlotReader], want: int) -> list[list[Batch] | BaseException]:
         """Read ``want`` requests or more of each slot; the error of one does not stop the others."""
-        return await read_together(readers, [self._in_turn(reader.more(want)) for reader in readers])
+        found = await read_together(readers, [self._in_turn(reader.more(want)) for reader in readers])
+        self.batches += sum(len(batches) for batches in found if not isinstance(batches, BaseException))
+        return found
 
     def is_read(self, reader: SlotReader) -> bool:
         """Return true if the slot is still this worker's."""

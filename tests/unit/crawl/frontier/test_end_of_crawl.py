@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scrapy.settings import Settings
 
 from scrapy_ext.crawl.frontier.end_of_crawl import EndOfCrawl
 
@@ -67,7 +68,7 @@ def end(wait: Wait, rest: Rest) -> EndOfCrawl:
     memory: Any = SimpleNamespace(sent=sent, tracker=SimpleNamespace(unfinished=0), wake=lambda: None)
     slots: Any = SimpleNamespace(has_work=False, poll=lambda slots=None: None)
     committer: Any = SimpleNamespace(commits=idle, hurry=lambda: None)
-    crawler: Any = SimpleNamespace(engine=SimpleNamespace(_start=None))
+    crawler: Any = SimpleNamespace(engine=SimpleNamespace(_start=None), settings=Settings())
     log: Any = SimpleNamespace(is_fenced=False)
     others: Any = rest
     group: Any = rest
