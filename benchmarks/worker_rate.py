@@ -6,10 +6,10 @@ that project's scheduler, dupefilter and item pipeline on redis-server, with as 
 one process with the in-memory scheduler. Site, extraction service, server and workers share the processors of this
 machine. ``--servers`` ``sqlite``, or ``postgresql``.
 
-The rate is that between the first and the last tenth of the pages, from the times of all workers, which have one clock.
-``ratio`` is that of several workers by that of one, of the same contender. ``cpu_us`` is the processor time of a page in
-the workers, ``others_cpu_us`` that of the package's server. ``share`` is the part of the pages of the worker with the
-most. A crawl whose pages are not exactly those of the site fails.
+The rate is that between the first and the last tenth of the pages, by the times of all workers, which have one clock. ``ratio``
+is that of several workers by that of one, of the same contender. ``cpu_us`` is the processor time of a page in the
+workers, ``others_cpu_us`` that of the package's server. ``share`` is the part of the pages of the worker with the most.
+A crawl whose pages are not exactly those of the site fails.
 """
 
 from __future__ import annotations
@@ -114,16 +114,16 @@ def _on(kind: str, given: Namespace, site: str, service: str) -> dict[str, Any]:
         port = stack.enter_context(redis())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         crawl = partial(_crawl, given, site, folder)
-        runs: dict[str, Callable[[], Crawled]] = {"scrapy 1": partial(crawl, {}, 1, None, None)}
+        runs: dict[str, Callable[[], Crawled]] = {"scrapy 1": partial(crawl, {})}
         for workers in given.workers:
             shared = {"CRAWL_WORKERS": workers}
             direct = {**scrapy_ext(server.port, server.key), **shared}
             routed = {**everything(server.port, server.key, service), **shared}
-            runs[f"direct {workers}"] = partial(crawl, direct, 1, used, None)
-            runs[f"extraction {workers}"] = partial(crawl, routed, 1, used, None)
+            runs[f"direct {workers}"] = partial(crawl, direct, used=used)
+            runs[f"extraction {workers}"] = partial(crawl, routed, used=used)
             # Each command would empty the queue at its start.
             redis_settings = {**scrapy_redis(port), "SCHEDULER_FLUSH_ON_START": False, "SCHEDULER_IDLE_BEFORE_CLOSE": 2}
-            runs[f"scrapy_redis {workers}"] = partial(crawl, redis_settings, workers, None, port)
+            runs[f"scrapy_redis {workers}"] = partial(crawl, redis_settings, commands=workers, redis_port=port)
         return _compared(alternate(given.rounds, runs))
 
 
@@ -132,9 +132,10 @@ def _crawl(
     site: str,
     folder: Path,
     settings: Settings,
-    commands: int,
-    used: Processors | None,
-    redis_port: int | None,
+    *,
+    commands: int = 1,
+    used: Processors | None = None,
+    redis_port: int | None = None,
 ) -> Crawled:
     if redis_port is not None:
         subprocess.run(["redis-cli", "-p", str(redis_port), "flushall"], check=True, stdout=subprocess.DEVNULL)

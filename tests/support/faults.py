@@ -52,13 +52,14 @@ class Step(Enum):
 
 
 _STEPS: Mapping[Step, str] = {
-    Step.READ: r"GET /hcf/\d+/[^/]+/s/\d+/q",
-    Step.CHILDREN: r"POST /hcf/\d+/[^/]+/s/\d+",
+    # Workers of a group have calls for several slots.
+    Step.READ: r"GET /hcf/\d+/[^/]+/s/\d+/q|POST /hcf/\d+/[^/]+/q",
+    Step.CHILDREN: r"POST /hcf/\d+/[^/]+/s(/\d+)?",
     Step.DEAD_LETTERS: r"POST /hcf/\d+/[^/]+/s/dead-letters",
     Step.PAYLOAD: r"POST /collections/.+",
     Step.JOURNAL: r"POST /hcf/\d+/[^/]+/s/commits-[^/]+",
     Step.ITEMS: r"POST /items/.+",
-    Step.ACKNOWLEDGE: r"POST /hcf/\d+/[^/]+/s/\d+/q/deleted",
+    Step.ACKNOWLEDGE: r"POST /hcf/\d+/[^/]+(/s/\d+)?/q/deleted",
     Step.ASSIGNMENT: r"POST /hcf/\d+/[^/]+/s/assignment",
     Step.REPORT: r"POST /jobq/\d+/report",
     Step.LOOK: r"GET (/hcf/\d+/[^/]+/s/(commits-[^/]+|assignment)/q|/collections/.+)",

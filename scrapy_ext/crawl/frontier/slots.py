@@ -263,7 +263,9 @@ class Slots:
         return send
 
     async def _send_dead_letters(self, body: bytes, _index: int) -> None:
-        await self._calls.add(DEAD_LETTERS, body)
+        session = self._session
+        project, frontier = session.job.key.project, session.client.frontier
+        await frontier.add(project, self._frontier, DEAD_LETTERS, body, attempts=1)
 
     def _added(self, slot: int, sent: int, new: int) -> None:
         self._count("frontier/children/sent", sent)
