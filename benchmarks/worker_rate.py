@@ -6,10 +6,10 @@ that project's scheduler, dupefilter and item pipeline on redis-server, with as 
 one process with the in-memory scheduler. Site, extraction service, server and workers share the processors of this
 machine. ``--servers`` ``sqlite``, or ``postgresql``.
 
-The rate is that between the first and the last tenth of the pages, by the times of all workers, which have one clock. ``ratio``
-is that of several workers by that of one, of the same contender. ``cpu_us`` is the processor time of a page in the
-workers, ``others_cpu_us`` that of the package's server. ``share`` is the part of the pages of the worker with the most.
-A crawl whose pages are not exactly those of the site fails.
+The rate is that between the first and the last tenth of the pages, by the times of all workers, which have one clock.
+``ratio`` is that of several workers by that of one, of the same contender. ``cpu_us`` is the processor time of a page
+in the workers, ``others_cpu_us`` that of the package's server. ``share`` is the part of the pages of the worker with
+the most. A crawl whose pages are not exactly those of the site fails.
 """
 
 from __future__ import annotations
