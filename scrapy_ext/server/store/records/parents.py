@@ -14,6 +14,7 @@ import msgspec
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.records.chunks import REQUESTS, RecordChunk, RecordKind, chunk_of_lines, unpack_lines
 from scrapy_ext.server.store.records.removal import RecordOwner
+from scrapy_ext.server.store.records.stream_segments import StreamRow, StreamSegment, place_of
 
 #: Number of an attempt, and index in its stream.
 _Named: TypeAlias = tuple[int, int]
@@ -77,13 +78,21 @@ async def _places(tx: Transaction, owner: RecordOwner, parents: Iterable[_Named]
         group = left[first : first + _AT_ONCE]
         group += group[-1:] * (_AT_ONCE - len(group))
         rows = await tx.fetch(
-            f"""SELECT chosen.column1, chosen.column2, (
-                    SELECT CASE WHEN start + records > chosen.column2 THEN place + chosen.column2 - start END
-                    FROM record_streams WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
-                    AND writer = chosen.column1 AND start <= chosen.column2 ORDER BY start DESC LIMIT 1)
-                FROM (VALUES {_NAMED}) chosen""",
+            f"""SELECT chosen.column1, chosen.column2, s.start, s.place, s.records, s.packed
+                FROM (VALUES {_NAMED}) chosen
+                JOIN record_streams s ON s.project = $1 AND s.kind = $2 AND s.spider = $3 AND s.job = $4
+                    AND s.writer = chosen.column1 AND s.start = (
+                        SELECT max(start) FROM record_streams WHERE project = $1 AND kind = $2 AND spider = $3
+                        AND job = $4 AND writer = chosen.column1 AND start <= chosen.column2)""",
             *owner,
             *(number for parent in group for number in parent),
         )
-        found.update({(writer, index): place for writer, index, place in rows if place is not None})
+        unpacked = dict[tuple[int, int], Sequence[StreamSegment]]()
+        for writer, index, *columns in rows:
+            row = StreamRow(*columns)
+            if index >= row.start + row.records:
+                continue
+            if (writer, row.start) not in unpacked:
+                unpacked[writer, row.start] = row.segments()
+            found[writer, index] = place_of(unpacked[writer, row.start], index)
     return found

@@ -6,7 +6,8 @@ Invariants, each kept within one transaction:
   on.
 - New records are appended to the job. If they follow the last segment of their stream there, it grows.
 - Of items, log lines and samples, the last segments of a stream are kept alone. What is before them is stored, and is
-  not written again. Of request records all are kept, since later records name them as parents.
+  not written again. Of request records all are kept, since later records name them as parents; those before the last
+  ones are packed, many in a row.
 - Only the attempt itself writes to its stream; another attempt of the job does so once that attempt is over, to store
   what a killed process has prepared.
 
@@ -29,10 +30,15 @@ from scrapy_ext.server.store.fencing import Attempt, check_attempt
 from scrapy_ext.server.store.records.chunks import REQUESTS, RecordChunk, RecordKind, cut_chunks
 from scrapy_ext.server.store.records.parents import with_parents
 from scrapy_ext.server.store.records.removal import RecordOwner
+from scrapy_ext.server.store.records.stream_segments import StreamRow, StreamSegment, packed_row
 from scrapy_ext.server.store.records.writes import lock_totals, store_chunks
 
-#: Segments that are kept of a stream.
+#: Segments of a stream that are kept.
 _KEPT: Final = 64
+#: Newest segments of request records, each in a row of its own, and older ones in one row: PostgreSQL keeps up to 2 KB
+#: of a row in its place.
+_PLAIN: Final = 64
+_PACKED: Final = 256
 _OF_STREAM: Final = "project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND writer = $5"
 
 
@@ -41,18 +47,6 @@ class RecordStream(NamedTuple):
 
     owner: RecordOwner
     writer: int
-
-
-class _Segment(NamedTuple):
-    """The records from ``start`` on of a stream, which are those from ``place`` on of the job."""
-
-    start: int
-    place: int
-    records: int
-
-    @property
-    def end(self) -> int:
-        return self.start + self.records
 
 
 async def write_stream(
@@ -120,7 +114,7 @@ async def _check_writer(tx: Transaction, stream: RecordStream, attempt: Attempt 
     )
 
 
-async def _extend(tx: Transaction, stream: RecordStream, start: int, stop: int, end: int) -> list[_Segment]:
+async def _extend(tx: Transaction, stream: RecordStream, start: int, stop: int, end: int) -> list[StreamSegment]:
     """Let a stream reach to the index ``stop``; return its segments from ``start`` to there.
 
     ``end`` is the index after the last record of the job.
@@ -131,10 +125,10 @@ async def _extend(tx: Transaction, stream: RecordStream, start: int, stop: int, 
     if stop > last.end:
         last = await _append(tx, stream, last, stop - last.end, end)
     segments = [last] if start >= last.start else await _segments(tx, stream, start, stop)
-    return [_clipped(segment, start, stop) for segment in segments]
+    return [segment.clipped(start, stop) for segment in segments]
 
 
-async def _append(tx: Transaction, stream: RecordStream, last: _Segment, records: int, end: int) -> _Segment:
+async def _append(tx: Transaction, stream: RecordStream, last: StreamSegment, records: int, end: int) -> StreamSegment:
     """Add records at the end of the job to a stream; return the segment that has them."""
     if last.records and last.place + last.records == end:
         grown = last._replace(records=last.records + records)
@@ -146,7 +140,7 @@ async def _append(tx: Transaction, stream: RecordStream, last: _Segment, records
             grown.records,
         )
         return grown
-    new = _Segment(last.end, end, records)
+    new = StreamSegment(last.end, end, records)
     await tx.execute(
         """INSERT INTO record_streams (project, kind, spider, job, writer, start, place, records)
            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
@@ -154,6 +148,8 @@ async def _append(tx: Transaction, stream: RecordStream, last: _Segment, records
         stream.writer,
         *new,
     )
+    if stream.owner.kind == REQUESTS.name:
+        await _pack_old(tx, stream)
     return new
 
 
@@ -167,6 +163,37 @@ async def _remove_old(tx: Transaction, stream: RecordStream) -> None:
     )
 
 
+async def _pack_old(tx: Transaction, stream: RecordStream) -> None:
+    """Pack segments of a stream into one row when there are enough of them before those that are kept."""
+    rows = await tx.fetch(
+        f"""SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} AND start >= (
+                SELECT start FROM (SELECT start, packed FROM record_streams WHERE {_OF_STREAM}
+                                   ORDER BY start DESC LIMIT 1 OFFSET {_PLAIN + _PACKED - 1}) oldest
+                WHERE packed IS NULL)
+            ORDER BY start LIMIT {_PACKED}""",
+        *stream.owner,
+        stream.writer,
+    )
+    if not rows:
+        return
+    row = packed_row([StreamSegment(*each) for each in rows])
+    await tx.execute(
+        f"DELETE FROM record_streams WHERE {_OF_STREAM} AND start > $6 AND start < $7",
+        *stream.owner,
+        stream.writer,
+        row.start,
+        row.start + row.records,
+    )
+    await tx.execute(
+        f"UPDATE record_streams SET records = $7, packed = $8 WHERE {_OF_STREAM} AND start = $6",
+        *stream.owner,
+        stream.writer,
+        row.start,
+        row.records,
+        row.packed,
+    )
+
+
 def _gap(stream: RecordStream, start: int, end: int) -> Violation:
     return Violation(
         "start",
@@ -176,20 +203,20 @@ def _gap(stream: RecordStream, start: int, end: int) -> Violation:
     )
 
 
-async def _last_segment(tx: Transaction, stream: RecordStream) -> _Segment:
+async def _last_segment(tx: Transaction, stream: RecordStream) -> StreamSegment:
     """Return the last segment of a stream; one of no records if it has none."""
     row = await tx.fetchrow(
         f"SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} ORDER BY start DESC LIMIT 1",
         *stream.owner,
         stream.writer,
     )
-    return _Segment(0, 0, 0) if row is None else _Segment(*row)
+    return StreamSegment(0, 0, 0) if row is None else StreamSegment(*row)
 
 
-async def _segments(tx: Transaction, stream: RecordStream, low: int, high: int) -> list[_Segment]:
+async def _segments(tx: Transaction, stream: RecordStream, low: int, high: int) -> list[StreamSegment]:
     """Return the kept segments with any of the records ``low`` to ``high - 1`` of a stream."""
     rows = await tx.fetch(
-        f"""SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} AND start < $7
+        f"""SELECT start, place, records, packed FROM record_streams WHERE {_OF_STREAM} AND start < $7
             AND start >= COALESCE(
                 (SELECT max(start) FROM record_streams WHERE {_OF_STREAM} AND start <= $6), $6)
             ORDER BY start""",
@@ -198,9 +225,5 @@ async def _segments(tx: Transaction, stream: RecordStream, low: int, high: int) 
         low,
         high,
     )
-    return [_Segment(*row) for row in rows]
-
-
-def _clipped(segment: _Segment, low: int, high: int) -> _Segment:
-    start, end = max(segment.start, low), min(segment.end, high)
-    return _Segment(start, segment.place + start - segment.start, end - start)
+    found = (segment for row in rows for segment in StreamRow(*row).segments())
+    return [segment for segment in found if segment.end > low and segment.start < high]
