@@ -6,7 +6,7 @@ A worker knows the index of a request record in its own stream, and not in the j
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.records.chunks import REQUESTS, RecordChunk, RecordKind, chunk_of_lines, unpack_lines
 from scrapy_ext.server.store.records.removal import RecordOwner
-from scrapy_ext.server.store.records.stream_segments import StreamRow, StreamSegment, place_of
+from scrapy_ext.server.store.records.stream_segments import StreamRow
 
 #: Number of an attempt, and index in its stream.
 _Named: TypeAlias = tuple[int, int]
@@ -24,6 +24,10 @@ _AT_ONCE: Final = 64
 _NAMED: Final = ", ".join(
     f"(CAST(${place} AS BIGINT), CAST(${place + 1} AS BIGINT))" for place in range(5, 5 + 2 * _AT_ONCE, 2)
 )
+
+#: Packed rows of a stream that one statement reads.
+_ROWS_AT_ONCE: Final = 8
+_STARTS: Final = ", ".join(f"${place}" for place in range(6, 6 + _ROWS_AT_ONCE))
 
 
 class _Child(msgspec.Struct):
@@ -77,22 +81,41 @@ async def _places(tx: Transaction, owner: RecordOwner, parents: Iterable[_Named]
     for first in range(0, len(left), _AT_ONCE):
         group = left[first : first + _AT_ONCE]
         group += group[-1:] * (_AT_ONCE - len(group))
+        # One value for each parent, so that each is one search in the index: its place, or -1 - start of a packed row.
         rows = await tx.fetch(
-            f"""SELECT chosen.column1, chosen.column2, s.start, s.place, s.records, s.packed
-                FROM (VALUES {_NAMED}) chosen
-                JOIN record_streams s ON s.project = $1 AND s.kind = $2 AND s.spider = $3 AND s.job = $4
-                    AND s.writer = chosen.column1 AND s.start = (
-                        SELECT max(start) FROM record_streams WHERE project = $1 AND kind = $2 AND spider = $3
-                        AND job = $4 AND writer = chosen.column1 AND start <= chosen.column2)""",
+            f"""SELECT chosen.column1, chosen.column2, (
+                    SELECT CASE WHEN start + records <= chosen.column2 THEN NULL
+                                WHEN packed IS NULL THEN place + chosen.column2 - start ELSE -1 - start END
+                    FROM record_streams WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
+                    AND writer = chosen.column1 AND start <= chosen.column2 ORDER BY start DESC LIMIT 1)
+                FROM (VALUES {_NAMED}) chosen""",
             *owner,
             *(number for parent in group for number in parent),
         )
-        unpacked = dict[tuple[int, int], Sequence[StreamSegment]]()
-        for writer, index, *columns in rows:
-            row = StreamRow(*columns)
-            if index >= row.start + row.records:
-                continue
-            if (writer, row.start) not in unpacked:
-                unpacked[writer, row.start] = row.segments()
-            found[writer, index] = place_of(unpacked[writer, row.start], index)
+        found.update({(writer, index): place for writer, index, place in rows if place is not None and place >= 0})
+        packed = {(writer, index): -1 - place for writer, index, place in rows if place is not None and place < 0}
+        found.update(await _packed_places(tx, owner, packed))
     return found
+
+
+async def _packed_places(tx: Transaction, owner: RecordOwner, starts: Mapping[_Named, int]) -> dict[_Named, int]:
+    """Return the indexes in the job of parents in packed rows; ``starts``: of their rows."""
+    of_writer: dict[int, set[int]] = {}
+    for (writer, _), start in starts.items():
+        of_writer.setdefault(writer, set()).add(start)
+    found = dict[tuple[int, int], StreamRow]()
+    for writer, wanted in of_writer.items():
+        left = sorted(wanted)
+        for first in range(0, len(left), _ROWS_AT_ONCE):
+            group = left[first : first + _ROWS_AT_ONCE]
+            group += group[-1:] * (_ROWS_AT_ONCE - len(group))
+            rows = await tx.fetch(
+                f"""SELECT start, place, records, packed FROM record_streams
+                    WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND writer = $5
+                    AND start IN ({_STARTS})""",
+                *owner,
+                writer,
+                *group,
+            )
+            found.update({(writer, row[0]): StreamRow(*row) for row in rows})
+    return {(writer, index): found[writer, start].place_of(index) for (writer, index), start in starts.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import msgspec
@@ -59,6 +60,16 @@ class StreamRow(NamedTuple):
             raise StoreError(f"the segments of a stream have {start - self.start} records, not {self.records}")
         return found
 
+    def place_of(self, index: int) -> int:
+        """Return the index in the job of one of its records; raise :class:`StoreError` when it is damaged."""
+        offset = index - self.start
+        if self.packed is None:
+            return self.place + offset
+        # Without an object for each segment: a write looks for many parents.
+        numbers = _numbers(self.packed)
+        segment = bisect_right([*accumulate(numbers[::2])], offset)
+        return self.place + offset + sum(numbers[1 : 2 * segment + 2 : 2])
+
 
 def packed_row(segments: Sequence[StreamSegment]) -> StreamRow:
     """Return the row of segments that adjoin one another in their stream."""
@@ -68,12 +79,6 @@ def packed_row(segments: Sequence[StreamSegment]) -> StreamRow:
         end = segment.place + segment.records
     first = segments[0]
     return StreamRow(first.start, first.place, segments[-1].end - first.start, _encode(numbers))
-
-
-def place_of(segments: Sequence[StreamSegment], index: int) -> int:
-    """Return the index in the job of a record of these segments."""
-    segment = segments[bisect_right(segments, index, key=lambda each: each.start) - 1]
-    return segment.place + index - segment.start
 
 
 def _numbers(packed: bytes) -> list[int]:

@@ -38,7 +38,7 @@ _KEPT: Final = 64
 #: Newest segments of request records, each in a row of its own, and older ones in one row: PostgreSQL keeps up to 2 KB
 #: of a row in its place.
 _PLAIN: Final = 64
-_PACKED: Final = 256
+_PACKED: Final = 128
 _OF_STREAM: Final = "project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND writer = $5"
 
 
@@ -47,6 +47,13 @@ class RecordStream(NamedTuple):
 
     owner: RecordOwner
     writer: int
+
+
+class _Newest(NamedTuple):
+    """The last segment of a stream, and its number there, from 0."""
+
+    segment: StreamSegment
+    number: int
 
 
 async def write_stream(
@@ -119,17 +126,19 @@ async def _extend(tx: Transaction, stream: RecordStream, start: int, stop: int, 
 
     ``end`` is the index after the last record of the job.
     """
-    last = await _last_segment(tx, stream)
-    if start > last.end:
-        raise ContractError([_gap(stream, start, last.end)])
-    if stop > last.end:
-        last = await _append(tx, stream, last, stop - last.end, end)
+    newest = await _newest(tx, stream)
+    if start > newest.segment.end:
+        raise ContractError([_gap(stream, start, newest.segment.end)])
+    if stop > newest.segment.end:
+        newest = await _append(tx, stream, newest, stop - newest.segment.end, end)
+    last = newest.segment
     segments = [last] if start >= last.start else await _segments(tx, stream, start, stop)
     return [segment.clipped(start, stop) for segment in segments]
 
 
-async def _append(tx: Transaction, stream: RecordStream, last: StreamSegment, records: int, end: int) -> StreamSegment:
+async def _append(tx: Transaction, stream: RecordStream, newest: _Newest, records: int, end: int) -> _Newest:
     """Add records at the end of the job to a stream; return the segment that has them."""
+    last = newest.segment
     if last.records and last.place + last.records == end:
         grown = last._replace(records=last.records + records)
         await tx.execute(
@@ -139,18 +148,20 @@ async def _append(tx: Transaction, stream: RecordStream, last: StreamSegment, re
             grown.start,
             grown.records,
         )
-        return grown
-    new = StreamSegment(last.end, end, records)
+        return _Newest(grown, newest.number)
+    new, number = StreamSegment(last.end, end, records), newest.number + 1
     await tx.execute(
-        """INSERT INTO record_streams (project, kind, spider, job, writer, start, place, records)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
+        """INSERT INTO record_streams (project, kind, spider, job, writer, start, place, records, number)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
         *stream.owner,
         stream.writer,
         *new,
+        number,
     )
-    if stream.owner.kind == REQUESTS.name:
+    older = number + 1 - _PLAIN
+    if stream.owner.kind == REQUESTS.name and older > 0 and older % _PACKED == 0:
         await _pack_old(tx, stream)
-    return new
+    return _Newest(new, number)
 
 
 async def _remove_old(tx: Transaction, stream: RecordStream) -> None:
@@ -164,19 +175,14 @@ async def _remove_old(tx: Transaction, stream: RecordStream) -> None:
 
 
 async def _pack_old(tx: Transaction, stream: RecordStream) -> None:
-    """Pack segments of a stream into one row when there are enough of them before those that are kept."""
+    """Pack the segments of a stream before the newest ones into one row."""
     rows = await tx.fetch(
-        f"""SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} AND start >= (
-                SELECT start FROM (SELECT start, packed FROM record_streams WHERE {_OF_STREAM}
-                                   ORDER BY start DESC LIMIT 1 OFFSET {_PLAIN + _PACKED - 1}) oldest
-                WHERE packed IS NULL)
-            ORDER BY start LIMIT {_PACKED}""",
+        f"""SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} AND packed IS NULL
+            ORDER BY start DESC LIMIT {_PACKED} OFFSET {_PLAIN}""",
         *stream.owner,
         stream.writer,
     )
-    if not rows:
-        return
-    row = packed_row([StreamSegment(*each) for each in rows])
+    row = packed_row([StreamSegment(*each) for each in reversed(rows)])
     await tx.execute(
         f"DELETE FROM record_streams WHERE {_OF_STREAM} AND start > $6 AND start < $7",
         *stream.owner,
@@ -203,14 +209,14 @@ def _gap(stream: RecordStream, start: int, end: int) -> Violation:
     )
 
 
-async def _last_segment(tx: Transaction, stream: RecordStream) -> StreamSegment:
+async def _newest(tx: Transaction, stream: RecordStream) -> _Newest:
     """Return the last segment of a stream; one of no records if it has none."""
     row = await tx.fetchrow(
-        f"SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} ORDER BY start DESC LIMIT 1",
+        f"SELECT start, place, records, number FROM record_streams WHERE {_OF_STREAM} ORDER BY start DESC LIMIT 1",
         *stream.owner,
         stream.writer,
     )
-    return StreamSegment(0, 0, 0) if row is None else StreamSegment(*row)
+    return _Newest(StreamSegment(0, 0, 0), -1) if row is None else _Newest(StreamSegment(*row[:3]), row[3])
 
 
 async def _segments(tx: Transaction, stream: RecordStream, low: int, high: int) -> list[StreamSegment]:
