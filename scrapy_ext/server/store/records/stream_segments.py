@@ -50,14 +50,12 @@ class StreamRow(NamedTuple):
         if self.packed is None:
             return [StreamSegment(self.start, self.place, self.records)]
         found, start, place = list[StreamSegment](), self.start, self.place
-        numbers = _numbers(self.packed)
-        for records, gap in zip(numbers[::2], numbers[1::2], strict=True):
+        lengths, gaps = _unpacked(self.packed, self.records)
+        for records, gap in zip(lengths, gaps, strict=True):
             place += gap
             found.append(StreamSegment(start, place, records))
             start += records
             place += records
-        if start != self.start + self.records:
-            raise StoreError(f"the segments of a stream have {start - self.start} records, not {self.records}")
         return found
 
     def place_of(self, index: int) -> int:
@@ -66,9 +64,9 @@ class StreamRow(NamedTuple):
         if self.packed is None:
             return self.place + offset
         # Without an object for each segment: a write looks for many parents.
-        numbers = _numbers(self.packed)
-        segment = bisect_right([*accumulate(numbers[::2])], offset)
-        return self.place + offset + sum(numbers[1 : 2 * segment + 2 : 2])
+        lengths, gaps = _unpacked(self.packed, self.records)
+        segment = bisect_right([*accumulate(lengths)], offset)
+        return self.place + offset + sum(gaps[: segment + 1])
 
 
 def packed_row(segments: Sequence[StreamSegment]) -> StreamRow:
@@ -81,11 +79,13 @@ def packed_row(segments: Sequence[StreamSegment]) -> StreamRow:
     return StreamRow(first.start, first.place, segments[-1].end - first.start, _encode(numbers))
 
 
-def _numbers(packed: bytes) -> list[int]:
+def _unpacked(packed: bytes, records: int) -> tuple[list[int], list[int]]:
+    """Return the lengths of segments of so many records, and the gaps before them."""
     try:
         numbers = _decode(packed)
     except msgspec.MsgspecError as error:
         raise StoreError(f"the segments of a stream are damaged: {error}") from error
-    if len(numbers) % 2:
-        raise StoreError("the segments of a stream are damaged: one has no place")
-    return numbers
+    lengths, gaps = numbers[::2], numbers[1::2]
+    if len(lengths) != len(gaps) or sum(lengths) != records:
+        raise StoreError(f"the segments of a stream are damaged: they have {sum(lengths)} records, not {records}")
+    return lengths, gaps
