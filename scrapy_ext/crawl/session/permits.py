@@ -209,6 +209,7 @@ class Permits:
             limit=max(limits.concurrency, 1),
             want=want,
             held=held,
+            open=active,
             delay=round(limits.delay * 1000),
             randomize=limits.randomize,
             starts=len(state.starts),
