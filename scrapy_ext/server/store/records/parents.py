@@ -25,9 +25,9 @@ _NAMED: Final = ", ".join(
     f"(CAST(${place} AS BIGINT), CAST(${place + 1} AS BIGINT))" for place in range(5, 5 + 2 * _AT_ONCE, 2)
 )
 
-#: Packed rows of a stream that one statement reads.
-_ROWS_AT_ONCE: Final = 8
-_STARTS: Final = ", ".join(f"${place}" for place in range(6, 6 + _ROWS_AT_ONCE))
+#: The row with a start: a search in the index for each column, while a join may read all rows of the job.
+_ROW: Final = """FROM record_streams WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
+    AND writer = chosen.column1 AND start = chosen.column2"""
 
 
 class _Child(msgspec.Struct):
@@ -100,22 +100,16 @@ async def _places(tx: Transaction, owner: RecordOwner, parents: Iterable[_Named]
 
 async def _packed_places(tx: Transaction, owner: RecordOwner, starts: Mapping[_Named, int]) -> dict[_Named, int]:
     """Return the indexes in the job of parents in packed rows; ``starts``: of their rows."""
-    of_writer: dict[int, set[int]] = {}
-    for (writer, _), start in starts.items():
-        of_writer.setdefault(writer, set()).add(start)
-    found = dict[tuple[int, int], StreamRow]()
-    for writer, wanted in of_writer.items():
-        left = sorted(wanted)
-        for first in range(0, len(left), _ROWS_AT_ONCE):
-            group = left[first : first + _ROWS_AT_ONCE]
-            group += group[-1:] * (_ROWS_AT_ONCE - len(group))
-            rows = await tx.fetch(
-                f"""SELECT start, place, records, packed FROM record_streams
-                    WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND writer = $5
-                    AND start IN ({_STARTS})""",
-                *owner,
-                writer,
-                *group,
-            )
-            found.update({(writer, row[0]): StreamRow(*row) for row in rows})
+    wanted = sorted({(writer, start) for (writer, _), start in starts.items()})
+    if not wanted:
+        return {}
+    wanted += wanted[-1:] * (_AT_ONCE - len(wanted))
+    rows = await tx.fetch(
+        f"""SELECT chosen.column1, chosen.column2, (SELECT place {_ROW}), (SELECT records {_ROW}),
+                (SELECT packed {_ROW})
+            FROM (VALUES {_NAMED}) chosen""",
+        *owner,
+        *(number for row in wanted for number in row),
+    )
+    found = {(writer, start): StreamRow(start, *columns) for writer, start, *columns in rows}
     return {(writer, index): found[writer, start].place_of(index) for (writer, index), start in starts.items()}
