@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from rig import bars, curves
+from rig import bars, curves, histograms, timeline
 
 #: Names of contenders for readers; others are shown as the scripts name them.
 CONTENDERS: Final = {
@@ -73,3 +73,25 @@ def frontier(path: Path, on_sqlite: Any, on_postgresql: Any) -> str:
         "microseconds of processor time, of the server and of PostgreSQL together",
         [*drawn, curves.Line("added, PostgreSQL", both)],
     )
+
+
+def politeness(path: Path, result: Any) -> str:
+    crawls = {"delay": "a delay", "random": "a random delay"}
+    counts = {
+        f"{name}, {workers} worker{'s' if workers != '1' else ''}": found["gaps"]
+        for kind, name in crawls.items()
+        for workers, found in reversed(result["crawls"][kind].items())
+    }
+    classes = len(next(iter(counts.values())))
+    edges = [f"{place // 4}" if place % 4 == 0 else "" for place in range(classes)]
+    title = "Distances of requests at the site; workers were killed meanwhile"
+    return histograms.draw(
+        path, title, "share of the distances, in quarters of the delay; the last: 3 and more", edges, counts
+    )
+
+
+def worker_growth(path: Path, result: Any) -> str:
+    names = {1: "workers", 2: "requests that wait or are under way", 3: "pages a second"}
+    panels = [(name, [(point[0], point[place]) for point in result["points"]]) for place, name in names.items()]
+    title = f"A job with {result['bounds'].replace('..', ' to ')} workers"
+    return timeline.draw(path, title, "values over the seconds since the first worker's report", panels)

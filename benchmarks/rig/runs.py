@@ -34,6 +34,11 @@ RUNS: Final = (
     Run("item_cost", {"items": 20_000, "rounds": 3}, minutes=1),
     Run("startup", {"rounds": 5}, minutes=1),
     Run("opentelemetry_cost", {"pages": 3000, "gets": 8000, "rounds": 3}, minutes=2),
+    # ── a crawl by several workers ──
+    Run("politeness", {}, minutes=7),
+    Run("worker_growth", {}, minutes=5),
+    Run("worker_reports", {}, minutes=3),
+    Run("stream_segments", {}, minutes=8),
     # ── the extraction service ──
     Run("extraction_relay", {"pages": 1500, "rounds": 3}, minutes=1),
     Run("browser_pool", {"at_once": [4], "pages": 30, "rounds": 2, "soak": 1000, "soak_seconds": 180}, minutes=5),

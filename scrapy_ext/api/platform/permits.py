@@ -50,14 +50,15 @@ class DomainReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     """A domain in the report of a worker. ``limit``: requests at once; ``delay``: ms between two starts, ``randomize``:
     0.5 to 1.5 of it.
 
-    ``want``: requests that are open or wait. ``held``: the most that are open until the answer. ``starts``: reserved
-    start times that are left. ``pause``: seconds, as of a ``Retry-After``. Without ``want`` and ``held`` the worker
-    gives its permit back.
+    ``want``: requests that are open or wait; ``open``: those that are open. ``held``: the most that are open until the
+    answer. ``starts``: reserved start times that are left. ``pause``: seconds, as of a ``Retry-After``. Without
+    ``want`` and ``held`` the worker gives its permit back.
     """
 
     limit: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     want: _Small = 0
     held: _Small = 0
+    open: _Small = 0
     delay: _Small = 0
     randomize: bool = False
     starts: _Small = 0

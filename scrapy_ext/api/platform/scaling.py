@@ -25,22 +25,26 @@ _SHRINKING: Final = 30.0
 #: A worker that is idle for less of its time is busy; one that is left by another must be idle for so much.
 _BUSY: Final = 0.2
 _SPARE: Final = 0.35
+#: Part of the requests at once that the sites allow from which on another worker would be of no use: some are between
+#: the end of one request and the start of the next.
+_FULL: Final = 0.75
 #: Seconds in which the weight of an interval falls to a third.
 _MEMORY: Final = 10.0
 
 
 class Load(NamedTuple):
     """Mean shares of a worker's time: ``idle`` without a request to run, ``waiting`` with requests that it could not
-    start yet."""
+    start yet. ``open``: mean number of its requests that are open at sites."""
 
     idle: float
     waiting: float
+    open: float = 0.0
 
-    def after(self, idle: float, waiting: float, seconds: float) -> Load:
-        """Return the load after another interval with these shares."""
+    def after(self, idle: float, waiting: float, seconds: float, requests: float = 0.0) -> Load:
+        """Return the load after another interval with these shares and so many open requests."""
         kept = math.exp(-max(seconds, 0.0) / _MEMORY)
-        means = ((self.idle, idle), (self.waiting, waiting))
-        return Load(*(before * kept + min(max(share, 0.0), 1.0) * (1 - kept) for before, share in means))
+        now = (min(max(idle, 0.0), 1.0), min(max(waiting, 0.0), 1.0), requests)
+        return Load(*(before * kept + value * (1 - kept) for before, value in zip(self, now, strict=True)))
 
 
 #: Load of a worker that has just begun.
@@ -62,6 +66,12 @@ def proposal(target: int, bounds: Bounds, loads: Sequence[Load], unchanged: floa
     if unchanged >= _SHRINKING and _is_idle(loads):
         return bounds.clamped(min(target, len(loads)) - 1)
     return target
+
+
+def has_room(allowed: int | None, loads: Sequence[Load]) -> bool:
+    """Return true if the limits of the sites allow more requests at once than the workers use, so that another worker
+    would be of use. ``allowed``: by the limits of the sites that requests wait for; None if none has a limit."""
+    return allowed is None or sum(load.open for load in loads) < _FULL * allowed
 
 
 def _step_time(target: int) -> float:

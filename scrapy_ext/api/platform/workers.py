@@ -126,7 +126,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     domains: Annotated[
         Annotated[dict[_Domain, DomainReport], Meta(max_length=MOST_DOMAINS)] | None,
         Field(
-            "must be an object with limit, want, held, delay, randomize, starts and pause by domain, "
+            "must be an object with limit, want, held, open, delay, randomize, starts and pause by domain, "
             f"{MOST_DOMAINS} at most",
             'Write {"example.com": {"limit": 8, "want": 3}}.',
         ),

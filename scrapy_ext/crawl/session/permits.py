@@ -66,6 +66,8 @@ class _Domain:
     #: Seconds of a pause that no answer has confirmed, and whether the last report has it.
     pause: float = 0.0
     has_sent_pause: bool = False
+    #: End of a pause, as far as this worker knows.
+    paused_until: float = 0.0
     timer: asyncio.TimerHandle | None = None
 
     def room(self, now: float) -> int:
@@ -121,6 +123,9 @@ class Permits:
         state.used = now
         if state.room(now) <= active:
             return False
+        if now < state.paused_until:
+            self._set_timer(domain, state, state.paused_until - now)
+            return False
         if not state.delay:
             return True
         state.drop_late(now)
@@ -137,6 +142,7 @@ class Permits:
         if domain:
             state = self._wanted(domain)
             state.pause, state.has_sent_pause = seconds, False
+            state.paused_until = max(state.paused_until, self._clock() + seconds)
             self._hurry()
 
     def end(self) -> None:
@@ -145,7 +151,7 @@ class Permits:
         if not self._has_ended:
             self._has_ended = True
             for domain, state in list(self._domains.items()):
-                state.not_before = self._clock() + self._delay(domain, state)
+                state.not_before = max(self._clock() + self._delay(domain, state), state.paused_until)
                 self._notify(domain)
 
     def close(self) -> None:
@@ -203,6 +209,7 @@ class Permits:
             limit=max(limits.concurrency, 1),
             want=want,
             held=held,
+            open=active,
             delay=round(limits.delay * 1000),
             randomize=limits.randomize,
             starts=len(state.starts),
@@ -223,6 +230,7 @@ class Permits:
             state.delay = permit.delay / 1000
             state.starts.extend(now + start / 1000 for start in permit.starts)
             if permit.pause:
+                state.paused_until = max(state.paused_until, now + permit.pause)
                 for notify in self.on_pause:
                     notify(domain, permit.pause)
             if not permit.seconds and state.timer is None:

@@ -274,7 +274,11 @@ class _PermittedSlot(Slot):
 
     def free_transfer_slots(self) -> int:
         """Called before each request is sent: take the permit for one."""
-        return int(bool(self.queue) and self._permits.take(self._key, len(self.transferring)))
+        if not (self.queue and self._permits.take(self._key, len(self.transferring))):
+            return 0
+        # Scrapy counts it only when the task that sends it runs, after others may have taken permits.
+        self.transferring.add(self.queue[0][0])
+        return 1
 
     def download_delay(self) -> float:
         """Return 0: permits have the times of the starts."""

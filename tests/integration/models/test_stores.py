@@ -8,6 +8,7 @@ import pytest
 
 from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.server.store.records import streams as stream_rows
 from tests.support.models import collections, frontier, groups, jobs, keys, nodes, periodic, records, streams
 from tests.support.models.machine import Machine, check
 from tests.support.models.worlds import PROJECTS, StoreWorld
@@ -83,6 +84,13 @@ WRITTEN: dict[str, tuple[str, list[Any]]] = {
         ],
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def few_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments of request records are packed after a few writes, not after hundreds."""
+    monkeypatch.setattr(stream_rows, "_PLAIN", 1)
+    monkeypatch.setattr(stream_rows, "_PACKED", 2)
 
 
 @pytest.mark.parametrize("written", WRITTEN)

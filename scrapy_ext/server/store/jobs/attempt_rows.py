@@ -55,7 +55,8 @@ class WorkerState(msgspec.Struct, frozen=True, omit_defaults=True):
         seconds = 0.0 if self.reported is None else (now - self.reported) / 1000
         if report.queue is None or seconds <= 0:
             return self.load
-        return self.load.after(report.queue.idle / seconds, float(report.queue.memory > 0), seconds)
+        requests = sum(domain.open for domain in (report.domains or {}).values())
+        return self.load.after(report.queue.idle / seconds, float(report.queue.memory > 0), seconds, requests)
 
 
 def _memory_of(report: Report) -> int | None:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.scaling import proposal
+from scrapy_ext.api.platform.scaling import has_room, proposal
 from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS, Bounds
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.attempt_rows import AttemptRow, add_row, lowest_free, new_row, rows_of
 from scrapy_ext.server.store.jobs.group_rows import Group, lock_group, open_group, save_group
-from scrapy_ext.server.store.jobs.group_shares import has_room
+from scrapy_ext.server.store.jobs.group_shares import allowed
 from scrapy_ext.server.store.jobs.rows import StoredJob, get_job, save, workers_of
 from scrapy_ext.server.store.jobs.states import ACTIVE
 
@@ -42,7 +42,7 @@ async def scaled(tx: Transaction, key: JobKey, group: Group, rows: Sequence[Atte
     loads = [row.state.load for row in live]
     bounds, unchanged = Bounds(group.least, group.most), (now - group.changed) / 1000
     target = proposal(group.target, bounds, loads, unchanged)
-    if target > max(group.target, bounds.least) and not await has_room(tx, key):
+    if target > max(group.target, bounds.least) and not has_room(await allowed(tx, key), loads):
         target = proposal(group.target, bounds, loads, unchanged, has_room=False)
     return group if target == group.target else group._replace(target=target, changed=now)
 

@@ -140,15 +140,16 @@ async def _take_grants(taking: _Taking, reports: Mapping[str, BudgetReport], liv
     return grants
 
 
-async def has_room(tx: Transaction, key: JobKey) -> bool:
-    """Return true if the limits of some domain allow more requests at once, or if none has a limit."""
+async def allowed(tx: Transaction, key: JobKey) -> int | None:
+    """Return the number of requests at once that the limits of the sites allow, as far as requests wait for them; None
+    if no site has a limit. One with a delay allows none: another worker would not change its rate."""
     rows = await tx.fetch(
         f"""SELECT CAST(sum(want) AS BIGINT), min(most), max(delay) FROM group_shares
             WHERE {_OF_JOB} AND expires > $4 GROUP BY name""",
         *key,
         await tx.time(),
     )
-    return not rows or any(not delay and want < most for want, most, delay in rows)
+    return sum(min(want, most) for want, most, delay in rows if not delay) if rows else None
 
 
 # ── rows ──

@@ -6,7 +6,7 @@ A worker knows the index of a request record in its own stream, and not in the j
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.records.chunks import REQUESTS, RecordChunk, RecordKind, chunk_of_lines, unpack_lines
 from scrapy_ext.server.store.records.removal import RecordOwner
+from scrapy_ext.server.store.records.stream_segments import StreamRow
 
 #: Number of an attempt, and index in its stream.
 _Named: TypeAlias = tuple[int, int]
@@ -23,6 +24,10 @@ _AT_ONCE: Final = 64
 _NAMED: Final = ", ".join(
     f"(CAST(${place} AS BIGINT), CAST(${place + 1} AS BIGINT))" for place in range(5, 5 + 2 * _AT_ONCE, 2)
 )
+
+#: The row with a start: a search in the index for each column, while a join may read all rows of the job.
+_ROW: Final = """FROM record_streams WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
+    AND writer = chosen.column1 AND start = chosen.column2"""
 
 
 class _Child(msgspec.Struct):
@@ -76,14 +81,35 @@ async def _places(tx: Transaction, owner: RecordOwner, parents: Iterable[_Named]
     for first in range(0, len(left), _AT_ONCE):
         group = left[first : first + _AT_ONCE]
         group += group[-1:] * (_AT_ONCE - len(group))
+        # One value for each parent, so that each is one search in the index: its place, or -1 - start of a packed row.
         rows = await tx.fetch(
             f"""SELECT chosen.column1, chosen.column2, (
-                    SELECT CASE WHEN start + records > chosen.column2 THEN place + chosen.column2 - start END
+                    SELECT CASE WHEN start + records <= chosen.column2 THEN NULL
+                                WHEN packed IS NULL THEN place + chosen.column2 - start ELSE -1 - start END
                     FROM record_streams WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
                     AND writer = chosen.column1 AND start <= chosen.column2 ORDER BY start DESC LIMIT 1)
                 FROM (VALUES {_NAMED}) chosen""",
             *owner,
             *(number for parent in group for number in parent),
         )
-        found.update({(writer, index): place for writer, index, place in rows if place is not None})
+        found.update({(writer, index): place for writer, index, place in rows if place is not None and place >= 0})
+        packed = {(writer, index): -1 - place for writer, index, place in rows if place is not None and place < 0}
+        found.update(await _packed_places(tx, owner, packed))
     return found
+
+
+async def _packed_places(tx: Transaction, owner: RecordOwner, starts: Mapping[_Named, int]) -> dict[_Named, int]:
+    """Return the indexes in the job of parents in packed rows; ``starts``: of their rows."""
+    wanted = sorted({(writer, start) for (writer, _), start in starts.items()})
+    if not wanted:
+        return {}
+    wanted += wanted[-1:] * (_AT_ONCE - len(wanted))
+    rows = await tx.fetch(
+        f"""SELECT chosen.column1, chosen.column2, (SELECT place {_ROW}), (SELECT records {_ROW}),
+                (SELECT packed {_ROW})
+            FROM (VALUES {_NAMED}) chosen""",
+        *owner,
+        *(number for row in wanted for number in row),
+    )
+    found = {(writer, start): StreamRow(start, *columns) for writer, start, *columns in rows}
+    return {(writer, index): found[writer, start].place_of(index) for (writer, index), start in starts.items()}

@@ -6,7 +6,8 @@ Invariants, each kept within one transaction:
   on.
 - New records are appended to the job. If they follow the last segment of their stream there, it grows.
 - Of items, log lines and samples, the last segments of a stream are kept alone. What is before them is stored, and is
-  not written again. Of request records all are kept, since later records name them as parents.
+  not written again. Of request records all are kept, since later records name them as parents; those before the last
+  ones are packed, many in a row.
 - Only the attempt itself writes to its stream; another attempt of the job does so once that attempt is over, to store
   what a killed process has prepared.
 
@@ -29,10 +30,15 @@ from scrapy_ext.server.store.fencing import Attempt, check_attempt
 from scrapy_ext.server.store.records.chunks import REQUESTS, RecordChunk, RecordKind, cut_chunks
 from scrapy_ext.server.store.records.parents import with_parents
 from scrapy_ext.server.store.records.removal import RecordOwner
+from scrapy_ext.server.store.records.stream_segments import StreamRow, StreamSegment, packed_row
 from scrapy_ext.server.store.records.writes import lock_totals, store_chunks
 
-#: Segments that are kept of a stream.
+#: Segments of a stream that are kept.
 _KEPT: Final = 64
+#: Newest segments of request records, each in a row of its own, and older ones in one row: PostgreSQL keeps up to 2 KB
+#: of a row in its place.
+_PLAIN: Final = 64
+_PACKED: Final = 128
 _OF_STREAM: Final = "project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND writer = $5"
 
 
@@ -43,16 +49,11 @@ class RecordStream(NamedTuple):
     writer: int
 
 
-class _Segment(NamedTuple):
-    """The records from ``start`` on of a stream, which are those from ``place`` on of the job."""
+class _Newest(NamedTuple):
+    """The last segment of a stream, and its number there, from 0."""
 
-    start: int
-    place: int
-    records: int
-
-    @property
-    def end(self) -> int:
-        return self.start + self.records
+    segment: StreamSegment
+    number: int
 
 
 async def write_stream(
@@ -120,22 +121,24 @@ async def _check_writer(tx: Transaction, stream: RecordStream, attempt: Attempt 
     )
 
 
-async def _extend(tx: Transaction, stream: RecordStream, start: int, stop: int, end: int) -> list[_Segment]:
+async def _extend(tx: Transaction, stream: RecordStream, start: int, stop: int, end: int) -> list[StreamSegment]:
     """Let a stream reach to the index ``stop``; return its segments from ``start`` to there.
 
     ``end`` is the index after the last record of the job.
     """
-    last = await _last_segment(tx, stream)
-    if start > last.end:
-        raise ContractError([_gap(stream, start, last.end)])
-    if stop > last.end:
-        last = await _append(tx, stream, last, stop - last.end, end)
+    newest = await _newest(tx, stream)
+    if start > newest.segment.end:
+        raise ContractError([_gap(stream, start, newest.segment.end)])
+    if stop > newest.segment.end:
+        newest = await _append(tx, stream, newest, stop - newest.segment.end, end)
+    last = newest.segment
     segments = [last] if start >= last.start else await _segments(tx, stream, start, stop)
-    return [_clipped(segment, start, stop) for segment in segments]
+    return [segment.clipped(start, stop) for segment in segments]
 
 
-async def _append(tx: Transaction, stream: RecordStream, last: _Segment, records: int, end: int) -> _Segment:
+async def _append(tx: Transaction, stream: RecordStream, newest: _Newest, records: int, end: int) -> _Newest:
     """Add records at the end of the job to a stream; return the segment that has them."""
+    last = newest.segment
     if last.records and last.place + last.records == end:
         grown = last._replace(records=last.records + records)
         await tx.execute(
@@ -145,16 +148,20 @@ async def _append(tx: Transaction, stream: RecordStream, last: _Segment, records
             grown.start,
             grown.records,
         )
-        return grown
-    new = _Segment(last.end, end, records)
+        return _Newest(grown, newest.number)
+    new, number = StreamSegment(last.end, end, records), newest.number + 1
     await tx.execute(
-        """INSERT INTO record_streams (project, kind, spider, job, writer, start, place, records)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
+        """INSERT INTO record_streams (project, kind, spider, job, writer, start, place, records, number)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
         *stream.owner,
         stream.writer,
         *new,
+        number,
     )
-    return new
+    older = number + 1 - _PLAIN
+    if stream.owner.kind == REQUESTS.name and older > 0 and older % _PACKED == 0:
+        await _pack_old(tx, stream)
+    return _Newest(new, number)
 
 
 async def _remove_old(tx: Transaction, stream: RecordStream) -> None:
@@ -167,6 +174,32 @@ async def _remove_old(tx: Transaction, stream: RecordStream) -> None:
     )
 
 
+async def _pack_old(tx: Transaction, stream: RecordStream) -> None:
+    """Pack the segments of a stream before the newest ones into one row."""
+    rows = await tx.fetch(
+        f"""SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} AND packed IS NULL
+            ORDER BY start DESC LIMIT {_PACKED} OFFSET {_PLAIN}""",
+        *stream.owner,
+        stream.writer,
+    )
+    row = packed_row([StreamSegment(*each) for each in reversed(rows)])
+    await tx.execute(
+        f"DELETE FROM record_streams WHERE {_OF_STREAM} AND start > $6 AND start < $7",
+        *stream.owner,
+        stream.writer,
+        row.start,
+        row.start + row.records,
+    )
+    await tx.execute(
+        f"UPDATE record_streams SET records = $7, packed = $8 WHERE {_OF_STREAM} AND start = $6",
+        *stream.owner,
+        stream.writer,
+        row.start,
+        row.records,
+        row.packed,
+    )
+
+
 def _gap(stream: RecordStream, start: int, end: int) -> Violation:
     return Violation(
         "start",
@@ -176,20 +209,20 @@ def _gap(stream: RecordStream, start: int, end: int) -> Violation:
     )
 
 
-async def _last_segment(tx: Transaction, stream: RecordStream) -> _Segment:
+async def _newest(tx: Transaction, stream: RecordStream) -> _Newest:
     """Return the last segment of a stream; one of no records if it has none."""
     row = await tx.fetchrow(
-        f"SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} ORDER BY start DESC LIMIT 1",
+        f"SELECT start, place, records, number FROM record_streams WHERE {_OF_STREAM} ORDER BY start DESC LIMIT 1",
         *stream.owner,
         stream.writer,
     )
-    return _Segment(0, 0, 0) if row is None else _Segment(*row)
+    return _Newest(StreamSegment(0, 0, 0), -1) if row is None else _Newest(StreamSegment(*row[:3]), row[3])
 
 
-async def _segments(tx: Transaction, stream: RecordStream, low: int, high: int) -> list[_Segment]:
+async def _segments(tx: Transaction, stream: RecordStream, low: int, high: int) -> list[StreamSegment]:
     """Return the kept segments with any of the records ``low`` to ``high - 1`` of a stream."""
     rows = await tx.fetch(
-        f"""SELECT start, place, records FROM record_streams WHERE {_OF_STREAM} AND start < $7
+        f"""SELECT start, place, records, packed FROM record_streams WHERE {_OF_STREAM} AND start < $7
             AND start >= COALESCE(
                 (SELECT max(start) FROM record_streams WHERE {_OF_STREAM} AND start <= $6), $6)
             ORDER BY start""",
@@ -198,9 +231,5 @@ async def _segments(tx: Transaction, stream: RecordStream, low: int, high: int) 
         low,
         high,
     )
-    return [_Segment(*row) for row in rows]
-
-
-def _clipped(segment: _Segment, low: int, high: int) -> _Segment:
-    start, end = max(segment.start, low), min(segment.end, high)
-    return _Segment(start, segment.place + start - segment.start, end - start)
+    found = (segment for row in rows for segment in StreamRow(*row).segments())
+    return [segment for segment in found if segment.end > low and segment.start < high]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from scrapy_ext.api.platform.scaling import NEW, Load, proposal
+from scrapy_ext.api.platform.scaling import NEW, Load, has_room, proposal
 from scrapy_ext.api.platform.worker_bounds import Bounds
 
 BUSY, IDLE = Load(0.0, 1.0), Load(0.9, 0.0)
@@ -41,6 +41,31 @@ def test_growth_and_shrinking(target: int, loads: Sequence[Load], unchanged: flo
 
 def test_a_crawl_does_not_grow_when_the_sites_allow_no_more() -> None:
     assert proposal(2, Bounds(1, 32), [BUSY] * 2, 60, has_room=False) == 2
+
+
+@pytest.mark.parametrize(
+    ("allowed", "open_requests", "expected"),
+    [
+        (None, [900.0], True),
+        (64, [4.0], True),
+        (8, [7.5], False),
+        (8, [5.0], True),
+        (64, [16.0] * 3, False),
+        (0, [0.0], False),
+    ],
+)
+def test_the_sites_have_room_while_the_workers_use_less_than_they_allow(
+    allowed: int | None, open_requests: Sequence[float], expected: bool
+) -> None:
+    assert has_room(allowed, [Load(0.0, 1.0, each) for each in open_requests]) is expected
+
+
+def test_open_requests_are_a_mean_of_some_seconds() -> None:
+    load = NEW
+    for _ in range(20):
+        load = load.after(0.0, 1.0, 2.0, 16)
+    assert load.open == pytest.approx(16, rel=0.05)
+    assert load.after(0.0, 1.0, 2.0, 0).open > 12
 
 
 class Crawl:

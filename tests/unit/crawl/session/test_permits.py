@@ -135,6 +135,25 @@ def test_a_pause_is_reported_and_taken(worker: Worker) -> None:
     assert worker.report().pause == 60, "it came after the report that was answered"
 
 
+@pytest.mark.parametrize("by", ["itself", "another", "itself, then fails"])
+async def test_requests_that_wait_in_the_downloader_are_not_sent_in_a_pause(by: str) -> None:
+    worker = Worker()
+    worker.report(waiting=3)
+    if by == "another":
+        worker.given(8, pause=5.0)
+    else:
+        worker.given(8)
+        worker.permits.pause(SITE, 5.0)
+    if by == "itself, then fails":
+        worker.permits.end()
+    for seconds in (0.0, 4.9):
+        worker.clock.now += seconds
+        assert not worker.takes()
+    worker.clock.now += 0.2
+    assert worker.takes()
+    worker.permits.close()
+
+
 def test_a_report_has_the_domains_with_open_requests_when_there_are_too_many(worker: Worker) -> None:
     worker.demands = [Demand(f"{number}.example", int(number == 999), 1) for number in range(1000)]
     reported = worker.permits.reported()

@@ -9,11 +9,11 @@ import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.permits import DomainReport
 from scrapy_ext.api.platform.worker_bounds import Bounds
 from scrapy_ext.api.platform.workers import Queue, Report, ReportAnswer
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.fencing import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import StoredNode
@@ -255,29 +255,33 @@ async def test_busy_workers_get_another_one_and_idle_ones_lose_one(store: Store,
 @pytest.mark.parametrize(
     ("domains", "places"),
     [
-        ([("a", 8, 8, 0)], 0),
-        ([("a", 8, 8, 0), ("b", 8, 3, 0)], 1),
-        ([("a", 8, 2, 500)], 0),
+        ([(8, 300, 8, 0)], 0),
+        ([(64, 300, 4, 0)], 1),
+        ([(8, 300, 8, 0), (8, 1, 1, 0)], 0),
+        ([(8, 300, 8, 0), (8, 300, 2, 0)], 1),
+        ([(8, 2, 1, 500)], 0),
         ([], 1),
     ],
-    ids=["one at its limit", "another one below it", "one with a delay", "none"],
+    ids=[
+        "one at its limit",
+        "one with many that wait and few open",
+        "another one without requests that wait",
+        "another one below its limit",
+        "one with a delay",
+        "none",
+    ],
 )
 async def test_busy_workers_get_no_other_one_while_the_limits_of_all_domains_are_used(
-    store: Store, clock: Clock, look: Look, domains: list[tuple[str, int, int, int]], places: int
+    store: Store, clock: Clock, look: Look, domains: list[tuple[int, int, int, int]], places: int
 ) -> None:
-    async def limit(tx: Transaction) -> None:
-        for name, most, want, delay in domains:
-            await tx.execute(
-                """INSERT INTO group_shares (project, spider, job, name, attempt, amount, most, want, delay, expires)
-                   VALUES (1, 1, 1, $1, 9, 0, $2, $3, $4, $5)""",
-                *(f"domain:{name}", most, want, delay, 2**60),
-            )
-
     await join(store, "a", 4)
     key = await add(store, "1..4")
     assert await placed(store) == [(key, 1)]
-    await store._engine.write(limit)
+    reported = {
+        f"{place}.example": DomainReport(limit=limit, want=want, held=requests, open=requests, delay=delay)
+        for place, (limit, want, requests, delay) in enumerate(domains)
+    }
     for number in range(1, 18):
-        await report(store, key, 1, number=number, queue=Queue(memory=9, more=True))
+        await report(store, key, 1, number=number, queue=Queue(memory=9, more=True), domains=reported)
         clock.now += 2000
     assert await vacant(look) == [places]

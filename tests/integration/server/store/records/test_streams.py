@@ -17,6 +17,7 @@ from scrapy_ext.api.platform.records import StreamPlaces
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.fencing import Attempt
+from scrapy_ext.server.store.records import streams
 from scrapy_ext.server.store.records.chunks import ITEMS, MAX_LINES, REQUESTS, Packer, RecordChunk, RecordKind
 from scrapy_ext.server.store.records.records import RecordStore, Span
 from scrapy_ext.server.store.records.removal import remove_records
@@ -240,13 +241,36 @@ async def test_many_parents_in_many_segments_are_found(store: Store) -> None:
         assert record["parent"] == (2 * (index // 3) + writer - 1) * 3 + index % 3
 
 
-async def test_all_segments_of_request_records_are_kept(store: Store, look: Any) -> None:
-    for turn in range(70):
-        for writer in (1, 2):
-            await send(store, writer, turn, [request(2 * turn + writer - 1)])
-    assert await look("SELECT count(*) FROM record_streams") == [(140,)]
-    assert (await send(store, 3, 0, [request(140, "1:0"), request(141, "2:1")])).parents_unknown == 0
-    assert (await stored(store.requests))[140:] == [request(140, 0), request(141, 3)]
+async def test_all_segments_of_request_records_are_kept_the_older_ones_packed(
+    store: Store, look: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "_PLAIN", 5)
+    monkeypatch.setattr(streams, "_PACKED", 8)
+    # The second writer has one to three records in each turn.
+    ends = {1: 0, 2: 0}
+    places: dict[tuple[int, int], int] = {}
+    for turn in range(60):
+        for writer, number in ((1, 1), (2, 1 + turn % 3)):
+            first = len(places)
+            await send(store, writer, ends[writer], [request(first + n) for n in range(number)])
+            places |= {(writer, ends[writer] + n): first + n for n in range(number)}
+            ends[writer] += number
+    rows = "SELECT count(*), count(packed) FROM record_streams GROUP BY writer"
+    assert await look(rows) == [(60 - 6 * 7, 6)] * 2
+    children = [request(n, f"{writer}:{index}") for n, (writer, index) in enumerate(places)]
+    children += [request(0, f"1:{ends[1]}"), request(0, f"2:{ends[2]}")]
+    for first in range(0, len(children), 50):
+        answer = await send(store, 3, first, children[first : first + 50])
+        assert answer.parents_unknown == 2 * (first + 50 > len(places))
+    found = [record.get("parent") for record in (await stored(store.requests))[len(places) :]]
+    assert found == [*places.values(), None, None]
+    again = await send(store, 2, 3, [request(places[2, 3 + n]) for n in range(40)])
+    spread = [
+        place + n
+        for (start, place), end in zip(again.places, [*(s for s, _ in again.places[1:]), 43], strict=True)
+        for n in range(end - start)
+    ]
+    assert spread == [places[2, 3 + n] for n in range(40)]
 
 
 async def test_only_a_record_with_a_named_parent_is_rebuilt(store: Store) -> None:
