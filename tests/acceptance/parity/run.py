@@ -28,6 +28,7 @@ from tests.acceptance.parity.recording import SETTINGS, Records, Signals
 from tests.acceptance.parity.site import OTHER
 from tests.acceptance.parity.wirings import WIRINGS
 
+
 async def outcome(spider: type[LocalSpider], wiring: dict[str, Any], port: int, run: int) -> dict[str, Any]:
     """Record of one crawl."""
     records = Records()

@@ -13,7 +13,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,7 @@ from tests.acceptance.parity.comparison import Comparison
 from tests.acceptance.parity.outcome import differences, fields
 from tests.acceptance.parity.recorder import FOLDER
 from tests.acceptance.parity.recording import SETTINGS
-from tests.acceptance.parity.site import OTHER, Sites
+from tests.acceptance.parity.site import Sites
 from tests.acceptance.parity.spiders import SPIDERS
 from tests.acceptance.parity.wirings import PLAIN, WIRINGS
 from tests.support import forked
@@ -35,7 +35,9 @@ _AT_ONCE: Final = 8
 #: Seconds for one crawl.
 _TIMEOUT: Final = 300
 #: Order, signals of the process, and of requests that the frontier may filter instead, as ``dupefilter/filtered`` counts.
-_OF_PROCESS: Final = re.compile(r"(run \d+: )?(order of .*|signal (spider_opened|spider_closed|feed_.*|request_dropped))")
+_OF_PROCESS: Final = re.compile(
+    r"(run \d+: )?(order of .*|signal (spider_opened|spider_closed|feed_.*|request_dropped))"
+)
 #: Values of plain Scrapy as they are here: whether the command fails, and the notes of a spider that was not made.
 _AS: Final = {"raised": bool, "notes": lambda notes: notes or []}
 _SETTINGS: Final = """
@@ -161,4 +163,6 @@ def _reader(job: str) -> Any:
 def _of_crawl(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that have a meaning for a crawl of several processes."""
     kept = {name: value for name, value in fields.items() if not _OF_PROCESS.fullmatch(name)}
-    return {name: _AS[part](value) if (part := name.rpartition(" ")[2]) in _AS else value for name, value in kept.items()}
+    return {
+        name: _AS[part](value) if (part := name.rpartition(" ")[2]) in _AS else value for name, value in kept.items()
+    }
