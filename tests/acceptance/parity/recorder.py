@@ -68,6 +68,7 @@ class Recorder:
 
 def _has_half(crawler: Crawler) -> bool:
     """Return true if a worker has half of the slots, so that the other one has as many."""
-    frontier = crawler.engine._slot.scheduler._frontier
-    options = crawler.engine._slot.scheduler._slots
-    return frontier is not None and len(frontier._slots.owned) == options / 2
+    if crawler.engine._slot is None:  # the crawl was closed meanwhile
+        return True
+    scheduler = crawler.engine._slot.scheduler
+    return scheduler._frontier is not None and len(scheduler._frontier._slots.owned) == scheduler._slots / 2
