@@ -1,6 +1,6 @@
 """Run spiders by ``scrapy crawl`` with two workers, and compare what both do together with what plain Scrapy does.
 
-Compared is what has a meaning for several processes: the items, the requests that the site gets, errors, close reason and
+Compared is what has a meaning for several processes: items, requests that the site gets, errors, close reason and
 whether the command fails. Their order has none.
 """
 
