@@ -26,7 +26,7 @@ import scrapy
 
 
 class Shared(scrapy.Spider):
-    """A spider whose start() waits until both workers are there. An item of a page names the process of its callback."""
+    """A spider whose start() waits until two workers are there. Each item names its process."""
 
     @classmethod
     def from_crawler(cls, crawler, *args, **kwargs):
