@@ -23,17 +23,22 @@ _TIMEOUT = 900
 class Comparison:
     """Runs the spiders when it is entered: one process for each wiring, all at once, and a site for each run."""
 
-    def __init__(self, spiders: Sequence[str], folder: Path) -> None:
+    def __init__(self, spiders: Sequence[str], folder: Path, wirings: Mapping[str, Any] = WIRINGS) -> None:
         self._spiders = spiders
         self._folder = folder
+        self._wirings = wirings
         self._outcomes: dict[tuple[str, str], dict[str, Any]] = {}
 
     def differences(self, spider: str, wiring: str) -> dict[str, tuple[Any, Any]]:
         """Fields that are not what they are with plain Scrapy, with both values."""
         return differences(self._outcomes[spider, PLAIN], self._outcomes[spider, wiring])
 
+    def outcome(self, spider: str, wiring: str) -> dict[str, Any]:
+        """All that is compared of a spider's run."""
+        return self._outcomes[spider, wiring]
+
     def __enter__(self) -> Self:
-        sites = Sites(len(self._spiders) * len(WIRINGS))
+        sites = Sites(len(self._spiders) * len(self._wirings))
         try:
             self._run(sites)
         finally:
@@ -44,12 +49,12 @@ class Comparison:
 
     def _run(self, sites: Sites) -> None:
         free = iter(sites.ports)
-        ports = {wiring: {spider: next(free) for spider in self._spiders} for wiring in WIRINGS}
+        ports = {wiring: {spider: next(free) for spider in self._spiders} for wiring in self._wirings}
         # Port 1, where nothing listens, for a connection that is refused.
         allowed = ["localhost:1", *(f"{host}:{port}" for port in sites.ports for host in ("localhost", OTHER))]
         connect = [option for port in sites.ports for option in ("--connect-to", f"{OTHER}:{port}=127.0.0.1:{port}")]
         with ForkedServer(self._folder / "data", allow_hosts=allowed, options=connect) as server:
-            processes = {wiring: self._start(wiring, ports[wiring], server) for wiring in WIRINGS}
+            processes = {wiring: self._start(wiring, ports[wiring], server) for wiring in self._wirings}
             try:
                 for wiring, process in processes.items():
                     code = process.wait(_TIMEOUT)
@@ -58,7 +63,7 @@ class Comparison:
                 for process in processes.values():
                     process.kill()
                     process.wait()
-        for wiring in WIRINGS:
+        for wiring in self._wirings:
             for spider, port in ports[wiring].items():
                 folder = self._folder / wiring / spider
                 written = Path(f"{folder}.json").read_text()

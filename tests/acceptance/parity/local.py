@@ -19,10 +19,11 @@ class LocalSpider(scrapy.Spider):
     paths: ClassVar[list[str]] = ["/"]
     runs: ClassVar[int] = 1
 
-    def __init__(self, site: str, run: int = 0, **arguments: Any) -> None:
+    def __init__(self, site: str, run: int | str = 0, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.site = site
-        self.run = run
+        # A command has text.
+        self.run = int(run)
         self.start_urls = [self.url(path) for path in self.paths]
         #: What happened beside items, compared as they are.
         self.notes: list[str] = []

@@ -12,7 +12,7 @@ from tests.acceptance.parity.site import OTHER
 
 #: Stats that Scrapy does not have, or that measure the machine, or how Scrapy works inside.
 _UNCOMPARED: Final = re.compile(
-    r"(platform|frontier|extract_api|memusage|memdebug)/|.*bytes|elapsed_time|.*_per_minute|finish_reason"
+    r"(platform|frontier|extract_api|memusage|memdebug)/|.*bytes|elapsed_time|.*_per_minute|finish_reason|(start|finish)_time"
     r"|scheduler/(de|en)queued/|scheduler/unserializable|log_count/(DEBUG|INFO)|.*latency"
 )
 _OURS: Final = re.compile(r"\w+ scrapy_ext")
