@@ -31,12 +31,6 @@ class _Refused(NamedTuple):
 
 _REFUSED: Final = (
     _Refused(
-        "FEEDS",
-        lambda settings: settings.getdict("FEEDS"),
-        "and -o cannot be used with CRAWL_WORKERS: each worker would write the file",
-        "Remove it, and export the items of the job when it is finished: scrapy platform items JOB --output FILE.",
-    ),
-    _Refused(
         "FRONTIER_WORKER",
         lambda settings: settings.get("FRONTIER_WORKER") is not None,
         "cannot be set beside CRAWL_WORKERS: it is for workers that are started one by one",
