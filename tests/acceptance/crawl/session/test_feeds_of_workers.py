@@ -56,8 +56,7 @@ class Other(scrapy.Item):
 
 
 class Good(ItemFilter):
-    """Reviews of the first ten pages."""
-
+    # Reviews of the first ten pages.
     def accepts(self, item):
         return isinstance(item, Review) and len(item.text) == len("good 0")
 
@@ -77,17 +76,23 @@ class Kettles(scrapy.Spider):
     name = "kettles"
 
     async def start(self):
-        for number in range(24):
-            yield scrapy.Request(f"{self.site}/{number}")
+        for chain in range(8):
+            yield self.page(chain, 0, 0)
+
+    def page(self, chain, number, repeated):
+        return scrapy.Request(f"{self.site}/{chain}/{number}/{repeated}", meta={"frontier_slot": str(chain)})
 
     async def parse(self, response):
         Path("workers", str(os.getpid())).touch()
-        number = int(response.url.rpartition("/")[2])
-        for item in self.items(number):
-            yield item
-        # Half of the pages wait.
-        while number >= 12 and not Path("go").exists():
+        chain, number, repeated = map(int, response.url.split("/")[-3:])
+        if number == 1 and not Path("go").exists():
             await asyncio.sleep(0.02)
+            yield self.page(chain, number, repeated + 1)
+            return
+        for item in self.items(3 * chain + number):
+            yield item
+        if number < 2:
+            yield self.page(chain, number + 1, 0)
 
     def items(self, number):
         match getattr(self, "kind", "dict"):
@@ -115,7 +120,8 @@ class Pages(ListeningSite):
 
 
 class Crawls:
-    """A project whose crawls write feeds. Half of the pages of a crawl wait until it is let finish."""
+    """A project whose crawls write feeds. After a third of its items, a crawl goes on without some until it is let
+    finish."""
 
     def __init__(self, folder: Path, site: Pages) -> None:
         self.site = site
@@ -124,7 +130,7 @@ class Crawls:
 
     def start(self, workers: int, *arguments: str, stopped_after: int | None = None) -> Running:
         """Start a crawl; return when all its workers have crawled. ``stopped_after``: stored items of the job to wait
-        for, with which it goes on to wait; None: it may finish."""
+        for, after which it is not let finish; None: it is."""
         shutil.rmtree(self.folder / "workers", ignore_errors=True)
         (self.folder / "workers").mkdir()
         (self.folder / "go").unlink(missing_ok=True)
@@ -207,7 +213,8 @@ def finished(crawl: Crawl) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("kind", "fields"), [("dict", ""), ("class", ""), ("both", ""), ("dict", "number,price"), ("class", "seen,stock,name")]
+    ("kind", "fields"),
+    [("dict", ""), ("class", ""), ("both", ""), ("dict", "number,price"), ("class", "seen,stock,name")],
 )
 def test_several_workers_write_the_files_of_one(crawls, kind, fields):
     files = ("items.json", "items.jsonl", "items.csv", "items.xml")
