@@ -60,6 +60,7 @@ from scrapy_ext.crawl.session.scrapy_engine import (
     use_permits,
 )
 from scrapy_ext.crawl.session.services import Services, new_platform_client, services
+from scrapy_ext.crawl.session.sharing import check_platform
 from scrapy_ext.crawl.session.stats import JobStats, counts_of, exporting_crawl
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.crawl.session.writers import ITEMS, ItemSink, Writers
@@ -316,6 +317,8 @@ class Session:
         client = new_platform_client(self._crawler.settings, opened.services)
         opened.client = client = await self._resources.enter_async_context(client)
         self._resources.push_async_callback(self._machine.close)
+        if (group_of(self._crawler.settings) or "").startswith(RESUME) and opened.services.server is None:
+            await check_platform(client, opened.services.project)
         job = await self._open_job(client, opened.services.project)
         self._machine.lock(job.key)
         if not self._machine.is_forked:

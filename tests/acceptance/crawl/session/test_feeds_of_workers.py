@@ -104,6 +104,11 @@ class Kettles(scrapy.Spider):
                 yield Kettle(name=f"Kettle {number}", price=Decimal("9.90"))
                 yield Review(f"good {number}", tags=["x", "y"])
 """
+#: A feed that appends, as with ``-o``, and one that replaces its file, as with ``-O``.
+BOTH = {
+    "appended.jsonl": {"format": "jsonlines", "overwrite": False},
+    "replaced.json": {"format": "json", "overwrite": True},
+}
 SETTINGS = """
 ROBOTSTXT_OBEY = False
 CONCURRENT_REQUESTS = 8
@@ -128,9 +133,8 @@ class Crawls:
         self.project = Project(folder / "crawl", SPIDERS, SETTINGS)
         self.folder = self.project.folder
 
-    def start(self, workers: int, *arguments: str, stopped_after: int | None = None) -> Running:
-        """Start a crawl; return when all its workers have crawled. ``stopped_after``: stored items of the job to wait
-        for, after which it is not let finish; None: it is."""
+    def start(self, workers: int, *arguments: str, may_finish: bool = True) -> Running:
+        """Start a crawl; return when all its workers have crawled, and every chain has a first item."""
         shutil.rmtree(self.folder / "workers", ignore_errors=True)
         (self.folder / "workers").mkdir()
         (self.folder / "go").unlink(missing_ok=True)
@@ -141,10 +145,10 @@ class Crawls:
             lambda names: len(names) >= workers,
             details=running.log.read_text,
         )
-        if stopped_after is None:
+        firsts = {f"/{chain}/1/1" for chain in range(8)}
+        eventually(lambda: firsts <= set(self.site.hits), details=running.log.read_text)
+        if may_finish:
             (self.folder / "go").touch()
-        else:
-            eventually(lambda: len(self.stored()) >= stopped_after, details=running.log.read_text)
         return running
 
     def crawl(self, workers: int, *arguments: str) -> Crawl:
@@ -259,8 +263,8 @@ def test_the_options_of_feeds_hold(crawls):
 
 @pytest.mark.long
 def test_a_killed_crawl_that_is_resumed_has_each_item_once(crawls):
-    outputs = ("-o", "appended.jsonl", "-O", "replaced.json")
-    crawls.start(2, *outputs, stopped_after=5)
+    outputs = ("-s", f"FEEDS={json.dumps(BOTH)}")
+    crawls.start(2, *outputs, may_finish=False)
     crawls.kill()
     assert not crawls.file("appended.jsonl").exists()
     finished(crawls.crawl(3, *outputs, "-s", f"PLATFORM_JOB={JOB}"))
@@ -270,8 +274,8 @@ def test_a_killed_crawl_that_is_resumed_has_each_item_once(crawls):
 
 @pytest.mark.long
 def test_an_interrupted_crawl_writes_its_items_and_a_resumed_one_the_others(crawls):
-    outputs = ("-o", "appended.jsonl", "-O", "replaced.json")
-    running = crawls.start(2, *outputs, stopped_after=5)
+    outputs = ("-s", f"FEEDS={json.dumps(BOTH)}")
+    running = crawls.start(2, *outputs, may_finish=False)
     running.process.send_signal(signal.SIGINT)
     (crawls.folder / "go").touch()
     crawl = running.end()
@@ -287,7 +291,7 @@ def test_an_interrupted_crawl_writes_its_items_and_a_resumed_one_the_others(craw
 
 @pytest.mark.long
 def test_another_worker_writes_the_file_when_the_command_is_killed(crawls):
-    running = crawls.start(2, "-o", "items.jsonl", stopped_after=5)
+    running = crawls.start(2, "-o", "items.jsonl", may_finish=False)
     running.process.kill()
     running.process.wait()
     (crawls.folder / "go").touch()
