@@ -190,7 +190,7 @@ def crawls(tmp_path: Path) -> Iterator[Crawls]:
 
 
 def content(path: Path) -> object:
-    """What a file has, whatever the order of its items."""
+    """Items of a file, whatever their order, and its columns."""
     match path.suffix:
         case ".json":
             return sorted(map(json.dumps, json.loads(path.read_bytes())))
@@ -277,11 +277,10 @@ def test_an_interrupted_crawl_writes_its_items_and_a_resumed_one_the_others(craw
     outputs = ("-s", f"FEEDS={json.dumps(BOTH)}")
     running = crawls.start(2, *outputs, may_finish=False)
     running.process.send_signal(signal.SIGINT)
-    (crawls.folder / "go").touch()
     crawl = running.end()
     assert (crawl.returncode, crawl.reason) == (0, "shutdown")
     stored = sorted(item["number"] for item in crawls.stored())
-    assert len(stored) >= 5
+    assert len(stored) == 8
     assert numbers(crawls.file("appended.jsonl")) == stored
     assert numbers(crawls.file("replaced.json")) == stored
     finished(crawls.crawl(2, *outputs, "-s", f"PLATFORM_JOB={JOB}"))
