@@ -300,11 +300,11 @@ def test_workers_of_one_machine_share_a_platform_elsewhere(group, tmp_path):
 
 @pytest.mark.long
 def test_what_workers_cannot_share_is_refused_before_there_is_a_job(group):
-    crawl = group.start("FRONTIER_WORKER=auto").end()
+    crawl = group.start("PLATFORM_ITEMS_MODE=streaming").end()
     assert (crawl.returncode, crawl.reason) == (1, "bad_setting")
     assert [re.sub(r".*ERROR: ", "", line) for line in crawl.errors] == [
-        "FRONTIER_WORKER cannot be set beside CRAWL_WORKERS: it is for workers that are started one by one. Remove it, "
-        "or CRAWL_WORKERS."
+        "PLATFORM_ITEMS_MODE must be exact with CRAWL_WORKERS: else the items of a worker that died would be stored "
+        "again. Remove it, or CRAWL_WORKERS."
     ]
     assert group.project.stored(lambda client, project: client.jobq.count(project)) == 0
 
