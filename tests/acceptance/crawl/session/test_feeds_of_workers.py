@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
+from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.jobprocess import proc
 from tests.support.crawls import Crawl, Project, Running, key
 from tests.support.eventually import eventually
@@ -318,7 +319,7 @@ def test_a_feed_that_fails_does_not_concern_others(crawls):
     assert "Error storing jsonlines feed (24 items) in: refusing://bucket/items.jsonl" in errors
     assert any(line.startswith("Feed file/items.jsonl could not be written: ") for line in errors)
     assert f"Feeds are not complete. Write the items to a file: scrapy platform items {JOB} --output FILE" in errors
-    stats = crawls.project.stored(lambda client, _project: client.jobs.metadata(key(JOB)))["scrapystats"]
+    stats = crawls.project.stored(lambda client, _project: client.jobs.metadata(key(JOB)))[CRAWL_STATS]
     assert stats["feedexport/failed_count/FileFeedStorage"] == 1
     assert stats["feedexport/failed_count/Refusing"] == 1
     assert stats["feedexport/success_count/FileFeedStorage"] == 1
@@ -340,7 +341,7 @@ def test_formats_of_python_are_refused_before_there_is_a_job(crawls, form):
 @pytest.mark.long
 def test_the_last_worker_of_a_node_writes_the_feeds_of_the_project(tmp_path):
     site = Pages()
-    feeds = 'FEEDS = {"items.jsonl": {"format": "jsonlines", "overwrite": True}}\n'
+    feeds = 'EXTRACT_API_ENABLED = False\nFEEDS = {"items.jsonl": {"format": "jsonlines", "overwrite": True}}\n'
     with RunningServer(tmp_path / "server") as server:
         workers = Workers(tmp_path, server, f"http://127.0.0.1:{site.port}", PAGES, feeds)
         crawls = workers.end()
