@@ -15,6 +15,7 @@ from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.commit.tracking import Entry, current
+from scrapy_ext.crawl.session.feed_items import FeedNotes
 from scrapy_ext.crawl.session.items import NotAnItemError, UnstorableItemError, item_to_json
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.crawl.session.writers import ItemSink
@@ -52,6 +53,8 @@ class ItemStoragePipeline:
         self._is_strict: bool = names.PLATFORM_ITEMS_STRICT.read(crawler.settings)
         self._sink: ItemSink | None = None
         self._writer: BatchWriter | None = None
+        #: Adds notes for the feeds of a group of workers.
+        self._notes: FeedNotes | None = None
         #: True once an object that is not an item was reported.
         self._has_warned = False
         #: Items so far, and fields of which a replaced value was reported.
@@ -70,6 +73,7 @@ class ItemStoragePipeline:
         if await self._session.open():
             if self._mode == "exact" and self._session.items is not None:
                 self._sink = self._session.items
+                self._notes = self._session.feeds.notes if self._session.feeds is not None else None
                 return
             try:
                 self._writer = await self._session.record_writer("items", vital=True)
@@ -88,6 +92,8 @@ class ItemStoragePipeline:
         replaced: list[str] | None = None if self._is_strict else []
         try:
             record = item_to_json(item, replaced)
+            if self._notes is not None:
+                record = self._notes.noted(item, record)
             if len(record) > MAX_ITEM_BYTES:
                 raise UnstorableItemError(
                     f"it is {len(record)} bytes of JSON, and the platform accepts {MAX_ITEM_BYTES}: split it"

@@ -41,6 +41,8 @@ class Ending:
         self.is_replaced = False
         #: In a group: ends this worker, with its close reason, and returns whether the crawl is finished with it.
         self.leave_group: Callable[[str], Awaitable[bool]] | None = None
+        #: In a group with feeds: waits for the others, with the close reason, and writes the feeds as the last worker.
+        self.write_feeds: Callable[[str], Awaitable[None]] | None = None
         #: In a group: whether the failure of another worker has closed the crawl, and the totals of the last report.
         self.has_group_failed = False
         self.totals: Totals | None = None
@@ -113,6 +115,9 @@ class Ending:
         if not self._may_write():
             await writers.abandon()
             return
+        if self.write_feeds is not None:
+            # Before the end of the log, which has the errors of the feeds.
+            await self.write_feeds(self._reason)
         try:
             is_finished = await self._store_end(client, job, writers, stats)
         except JOB_ENDED as error:

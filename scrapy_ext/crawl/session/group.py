@@ -300,10 +300,7 @@ class Group:
     async def leave(self, reason: str, retry: Retry) -> bool:
         """End this worker with its close reason, after everything of it is stored. Return true if it was the last one,
         and the crawl is finished. Raises :class:`PlatformError`."""
-        # A spider that could not be opened was not closed before.
-        self.close(reason)
-        with calls_on_signal(self._stop_waiting):
-            await self._wait_for_others(reason)
+        await self.is_last(reason)
         await self.stop()
 
         async def send() -> ReportAnswer:
@@ -318,6 +315,14 @@ class Group:
             logger.info("Worker %d of job %s has ended before", self.worker, self._key)
             return False
         return reason == FINISHED and answer.closing is None and all(worker.ended for worker in answer.workers)
+
+    async def is_last(self, reason: str) -> bool:
+        """Wait until this worker may leave; return true if the crawl closes, and no other worker of it is left."""
+        # A spider that could not be opened was not closed before.
+        self.close(reason)
+        with calls_on_signal(self._stop_waiting):
+            await self._wait_for_others(reason)
+        return not (self._others or self._failure or self._leaves_alone(reason))
 
     async def _wait_for_others(self, reason: str) -> None:
         """Wait until this worker may leave the group.

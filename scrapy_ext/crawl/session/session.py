@@ -44,7 +44,8 @@ from scrapy_ext.crawl.commit.target import Target
 from scrapy_ext.crawl.session.close_limits import CloseLimits
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import Ending
-from scrapy_ext.crawl.session.group import REMEDY, Group, group_of
+from scrapy_ext.crawl.session.feeds import JobFeeds
+from scrapy_ext.crawl.session.group import REMEDY, RESUME, Group, group_of
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, JobOverError, open_job, open_job_of, running_job
 from scrapy_ext.crawl.session.machine import Machine
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
@@ -59,6 +60,7 @@ from scrapy_ext.crawl.session.scrapy_engine import (
     use_permits,
 )
 from scrapy_ext.crawl.session.services import Services, new_platform_client, services
+from scrapy_ext.crawl.session.sharing import check_platform
 from scrapy_ext.crawl.session.stats import JobStats, counts_of, exporting_crawl
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.crawl.session.writers import ITEMS, ItemSink, Writers
@@ -142,6 +144,8 @@ class Session:
         self.writers = Writers(crawler, on_lost=partial(self.fail, reason="platform_unavailable"))
         #: Writer of the job's stats; None: no component needs the platform.
         self.job_stats: JobStats | None = None
+        #: Feeds of a group of workers, which its last worker writes; None: it has none, or Scrapy writes them.
+        self.feeds: JobFeeds | None = None
         self._routing = _Routing()
         #: Secrets of settings and arguments, which are masked in what the platform stores for people to read.
         self.secrets = _secrets_of(crawler)
@@ -283,9 +287,11 @@ class Session:
 
     async def _open(self) -> None:
         settings = self._crawler.settings
-        if self.failure is not None:
-            return
         try:
+            if group_of(settings) is not None:
+                self.feeds = JobFeeds.take(self._crawler)
+            if self.failure is not None:
+                return
             for setting in names.SETTINGS.values():
                 setting.read(settings)
             self._machine.check()
@@ -311,6 +317,8 @@ class Session:
         client = new_platform_client(self._crawler.settings, opened.services)
         opened.client = client = await self._resources.enter_async_context(client)
         self._resources.push_async_callback(self._machine.close)
+        if (group_of(self._crawler.settings) or "").startswith(RESUME) and opened.services.server is None:
+            await check_platform(client, opened.services.project)
         job = await self._open_job(client, opened.services.project)
         self._machine.lock(job.key)
         if not self._machine.is_forked:
@@ -343,6 +351,8 @@ class Session:
             raise
         opened.job = job = group.job(job)
         self._machine.hold(group.attempt)
+        if self.feeds is not None:
+            await self.feeds.open(client, job, is_first=given.startswith(RESUME))
         group.is_gone = self._machine.is_gone
         found = msgspec.structs.replace(opened.services, platform_key=group.token)
         opened.client = await self._resources.enter_async_context(new_platform_client(settings, found))
@@ -354,6 +364,8 @@ class Session:
             return is_last
 
         self.ending.leave_group = leave
+        if self.feeds is not None:
+            self.ending.write_feeds = partial(self.feeds.write, opened.client, group, job.key)
         group.on_lost = partial(self.fail, reason=REPLACED)
         group.counts = partial(counts_of, self._crawler.stats)
         if self.job_stats is not None:

@@ -13,6 +13,12 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.worker_bounds import GROUP_SETTING
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.errors import BadRequest, NotFound
+from scrapy_ext.crawl.session.forked import is_forked
+from scrapy_ext.crawl.session.group import RESUME
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
@@ -21,46 +27,45 @@ _SCHEDULER: Final = "scrapy_ext.scheduler"
 
 
 class _Refused(NamedTuple):
-    """A setting that is refused beside ``CRAWL_WORKERS`` when the condition holds."""
+    """A setting that several workers cannot have, when the condition holds."""
 
     name: str
     condition: Callable[[BaseSettings], object]
     rule: str
-    remedy: str = "Remove it, or CRAWL_WORKERS."
 
 
 _REFUSED: Final = (
     _Refused(
-        "FEEDS",
-        lambda settings: settings.getdict("FEEDS"),
-        "and -o cannot be used with CRAWL_WORKERS: each worker would write the file",
-        "Remove it, and export the items of the job when it is finished: scrapy platform items JOB --output FILE.",
-    ),
-    _Refused(
         "FRONTIER_WORKER",
         lambda settings: settings.get("FRONTIER_WORKER") is not None,
-        "cannot be set beside CRAWL_WORKERS: it is for workers that are started one by one",
+        "cannot be set beside {}: it is for workers that are started one by one",
     ),
     _Refused(
         "PLATFORM_ENABLED",
         lambda settings: not names.PLATFORM_ENABLED.read(settings),
-        "must be True with CRAWL_WORKERS: the workers run a job of the platform",
+        "must be True with {}: the workers run a job of the platform",
     ),
     _Refused(
         "FRONTIER_ENABLED",
         lambda settings: not names.FRONTIER_ENABLED.read(settings),
-        "must be True with CRAWL_WORKERS: another scheduler cannot share requests",
+        "must be True with {}: another scheduler cannot share requests",
     ),
     _Refused(
         "SCHEDULER",
         lambda settings: not _is_ours(settings),
-        "must be scrapy_ext.scheduler.FrontierScheduler with CRAWL_WORKERS: another scheduler cannot share requests",
+        "must be scrapy_ext.scheduler.FrontierScheduler with {}: another scheduler cannot share requests",
     ),
     _Refused(
         "PLATFORM_ITEMS_MODE",
         lambda settings: names.PLATFORM_ITEMS_MODE.read(settings) == "streaming",
-        "must be exact with CRAWL_WORKERS: else the items of a worker that died would be stored again",
+        "must be exact with {}: else the items of a worker that died would be stored again",
     ),
+)
+_NO_REPORTS: Final = (
+    "needs a platform to which workers of one job can report, and this one does not have that call (404)"
+)
+_OTHER_WORKERS: Final = (
+    "Remove it, or start several crawls with one FRONTIER_NAME and FRONTIER_WORKER = auto, each with a job of its own."
 )
 
 
@@ -68,7 +73,24 @@ def check_shareable(settings: BaseSettings) -> None:
     """Raise :class:`SettingError` for the first setting that workers cannot share."""
     for each in _REFUSED:
         if each.condition(settings):
-            raise SettingError(each.name, each.rule, each.remedy)
+            chosen, remedy = _chosen_by(settings)
+            raise SettingError(each.name, each.rule.format(chosen), f"Remove it, or {remedy}.")
+
+
+def _chosen_by(settings: BaseSettings) -> tuple[str, str]:
+    """Return the name of what the number of workers was chosen by, and the way to have one."""
+    if is_forked(settings) or str(settings.get(GROUP_SETTING)).startswith(RESUME):
+        return "CRAWL_WORKERS", "CRAWL_WORKERS"
+    return "several workers of a job (job_workers, --workers)", "run the job with one worker"
+
+
+async def check_platform(client: PlatformClient, project: int) -> None:
+    """Raise :class:`SettingError` for a platform without the calls of workers, before there is a job. Raises
+    :class:`PlatformError`."""
+    try:
+        await client.workers.list(project, JobKey(project, 1, 1))
+    except (BadRequest, NotFound):
+        raise SettingError("CRAWL_WORKERS", _NO_REPORTS, _OTHER_WORKERS) from None
 
 
 def _is_ours(settings: BaseSettings) -> bool:

@@ -17,7 +17,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
-def calls_on_signal(callback: Callable[[], None]) -> Iterator[None]:
+def calls_on_signal(callback: Callable[[], object]) -> Iterator[None]:
     """Call ``callback`` in the running loop, instead of the handler, at the first of these signals within the block.
     Another one reaches its handler as before.
 

@@ -15,7 +15,11 @@ from scrapy_ext.compatibility.toml import tomllib
 from tests.acceptance.parity.spiders import SPIDERS
 from tests.acceptance.parity.two_workers import TwoWorkers
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(2400)]
+pytestmark = pytest.mark.timeout(2400)
+
+#: Spiders of different kinds; the others run with ``--full``.
+USUAL = (
+)
 
 DEVIATIONS = tomllib.loads(Path(__file__).with_name("two_workers.toml").read_text("utf-8"))["deviation"]
 

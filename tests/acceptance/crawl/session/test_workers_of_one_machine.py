@@ -14,6 +14,7 @@ import pytest
 from scrapy_ext.jobprocess import proc
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
 from tests.support.eventually import eventually
+from tests.support.relay import Relay
 from tests.support.servers import RunningServer
 from tests.support.sites import Answer, ListeningSite
 
@@ -299,10 +300,29 @@ def test_workers_of_one_machine_share_a_platform_elsewhere(group, tmp_path):
 
 @pytest.mark.long
 def test_what_workers_cannot_share_is_refused_before_there_is_a_job(group):
-    crawl = group.start('FEEDS={"items.jsonl": {}}').end()
+    crawl = group.start("PLATFORM_ITEMS_MODE=streaming").end()
     assert (crawl.returncode, crawl.reason) == (1, "bad_setting")
     assert [re.sub(r".*ERROR: ", "", line) for line in crawl.errors] == [
-        "FEEDS and -o cannot be used with CRAWL_WORKERS: each worker would write the file. Remove it, and export the "
-        "items of the job when it is finished: scrapy platform items JOB --output FILE."
+        "PLATFORM_ITEMS_MODE must be exact with CRAWL_WORKERS: else the items of a worker that died would be stored "
+        "again. Remove it, or CRAWL_WORKERS."
     ]
     assert group.project.stored(lambda client, project: client.jobq.count(project)) == 0
+
+
+@pytest.mark.long
+def test_a_platform_without_reports_is_refused_before_there_is_a_job(group, tmp_path):
+    def has_the_call(_method: str, path: str) -> int | None:
+        return 404 if path.partition("?")[0].endswith(("/report", "/workers")) else None
+
+    with RunningServer(tmp_path / "elsewhere") as server, Relay(server.url, has_the_call) as relay:
+        environment = {"PLATFORM_URL": relay.url, "PLATFORM_API_KEY": server.platform_key}
+        crawl = group.start(environment=environment).end()
+        jobs = ask_server(server.url, server.platform_key, lambda client: client.jobq.count(1))
+    assert (crawl.returncode, crawl.reason) == (1, "bad_setting")
+    assert [re.sub(r".*ERROR: ", "", line) for line in crawl.errors] == [
+        "CRAWL_WORKERS needs a platform to which workers of one job can report, and this one does not have that call "
+        "(404). Remove it, or start several crawls with one FRONTIER_NAME and FRONTIER_WORKER = auto, each with a job "
+        "of its own."
+    ]
+    assert jobs == 0
+    assert group.site.hits == {}

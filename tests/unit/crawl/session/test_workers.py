@@ -93,9 +93,15 @@ def test_a_script_is_not_repeated(main, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"FEEDS": {"items.json": {}}}, "FEEDS and -o cannot be used .* scrapy platform items JOB --output FILE"),
-        ({"FRONTIER_WORKER": "auto"}, "FRONTIER_WORKER cannot be set beside CRAWL_WORKERS"),
-        ({"FRONTIER_WORKER": "0/2"}, "FRONTIER_WORKER cannot be set beside CRAWL_WORKERS"),
+        (
+            {"FRONTIER_WORKER": "auto", "CRAWL_GROUP": "resume 2"},
+            "FRONTIER_WORKER cannot be set beside CRAWL_WORKERS.* Remove it, or CRAWL_WORKERS",
+        ),
+        (
+            {"FRONTIER_WORKER": "0/2", "CRAWL_GROUP": "2"},
+            r"FRONTIER_WORKER cannot be set beside several workers of a job \(job_workers, --workers\).* Remove it, or "
+            "run the job with one worker",
+        ),
         ({"PLATFORM_ENABLED": False}, "PLATFORM_ENABLED must be True"),
         ({"FRONTIER_ENABLED": False}, "FRONTIER_ENABLED must be True"),
         ({"SCHEDULER": Scheduler}, r"SCHEDULER must be scrapy_ext\.scheduler\.FrontierScheduler"),
