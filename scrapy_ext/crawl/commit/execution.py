@@ -222,9 +222,8 @@ class Committer:
         commits.add(lot)
         if commits.is_due:
             self._begin_soon()
-        elif self._begin is None:
-            self._is_timer = True
-            self._begin = self._loop.call_later(self._interval, self._feed_due, context=self._context)
+        else:
+            self._begin_in_time()
 
     def hurry(self) -> None:
         """Commit without waiting for more lots: the crawl has nothing else to do."""
@@ -268,6 +267,11 @@ class Committer:
 
     # ── execution ──
 
+    def _begin_in_time(self) -> None:
+        if self._begin is None:
+            self._is_timer = True
+            self._begin = self._loop.call_later(self._interval, self._feed_due, context=self._context)
+
     def _begin_soon(self) -> None:
         """Begin a commit with all lots that are added in this step of the event loop."""
         if self._begin is not None:
@@ -283,6 +287,8 @@ class Committer:
 
     def _feed(self, event: events.Event) -> None:
         self._start(self.commits.receive(event))
+        if isinstance(event, events.Acknowledged) and self.commits.is_waiting:
+            self._begin_in_time()
         if isinstance(event, events.Staged | events.Acknowledged):
             self._settle()
 

@@ -217,6 +217,8 @@ class Commits(_Machine):
         self._early: dict[int, int] = {}
         self._unstaged: set[int] = set()
         self._garbage: list[int] = []
+        #: Whether the next commit begins at the end of this one.
+        self._is_next_due = False
         #: Bytes of items that are not durable.
         self.pending_bytes = 0
         #: Numbers of lots.
@@ -262,6 +264,8 @@ class Commits(_Machine):
         if isinstance(event, events.Staged):
             self._unstaged.discard(event.number)
             self.pending_bytes -= self._early.pop(event.number, 0)
+        elif isinstance(event, events.Due):
+            self._is_next_due = self._commit is not None
         elif isinstance(event, events.Flushed) and self._commit is not None:
             self._commit.are_children_flushed = True
         elif isinstance(event, events.Failed | events.Refused) and self.failure is None:
@@ -327,7 +331,8 @@ class Commits(_Machine):
         if len(unused := [number for number in self._garbage if number not in self._unstaged]) >= _GARBAGE:
             self._garbage = [number for number in self._garbage if number in self._unstaged]
             actions.append(events.Forget(unused))
-        return actions + self.receive(events.Due())
+        # What is not due yet waits for more: a commit takes several calls, however few requests it has.
+        return actions + self.receive(events.Due()) if self._is_next_due or self.is_due else actions
 
     def _stop(self) -> list[events.Action]:
         assert self.failure is not None  # noqa: S101 - its event came before
