@@ -18,8 +18,7 @@ from tests.acceptance.parity.two_workers import TwoWorkers
 pytestmark = pytest.mark.timeout(2400)
 
 #: Spiders of different kinds; the others run with ``--full``.
-USUAL = (
-)
+USUAL = ()
 
 DEVIATIONS = tomllib.loads(Path(__file__).with_name("two_workers.toml").read_text("utf-8"))["deviation"]
 

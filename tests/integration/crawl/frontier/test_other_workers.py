@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_ext.client.platform.slots import EachSlot
 from scrapy_ext.crawl.frontier.end_of_crawl import OtherWorkers
 from tests.support.crawl_processes import PROJECT, add
 from tests.support.watched_client import WatchedClient
@@ -27,8 +28,10 @@ async def be(worker, *, idle):
 
 
 async def state(worker, client=None, *, leaves_rest=False):
-    worker.ownership.client = client or worker.client
-    return await OtherWorkers(worker.ownership, SLOTS, leaves_rest=leaves_rest).look()
+    ownership = worker.ownership
+    ownership.client = client or worker.client
+    ownership.calls = EachSlot(ownership.client.frontier, PROJECT, ownership.frontier)
+    return await OtherWorkers(ownership, SLOTS, leaves_rest=leaves_rest).look()
 
 
 async def test_it_is_over_when_all_are_idle_and_all_slots_empty(workers):
