@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,13 @@ from tests.acceptance.parity.two_workers import TwoWorkers
 pytestmark = pytest.mark.timeout(2400)
 
 #: Spiders of different kinds; the others run with ``--full``.
-USUAL = ()
+USUAL = frozenset(
+    {
+        *("async-callbacks", "cb-kwargs", "cookie-jars", "crawl-spider", "duplicate-start-urls", "errback-retries"),
+        *("failures-retried", "feeds", "files-pipeline", "follow-all", "item-classes", "login-first", "priorities"),
+        *("redirects", "retries", "shared-counter", "sitemap-spider", "start-items", "statuses", "two-hosts"),
+    }
+)
 
 DEVIATIONS = tomllib.loads(Path(__file__).with_name("two_workers.toml").read_text("utf-8"))["deviation"]
 
@@ -30,7 +37,12 @@ def two_workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     return TwoWorkers(sorted({item.callspec.params["spider"] for item in items}), tmp_path_factory.mktemp("workers"))
 
 
-@pytest.mark.parametrize("spider", SPIDERS)
+def cases() -> Iterator[Any]:
+    for spider in SPIDERS:
+        yield pytest.param(spider, marks=[pytest.mark.long, *([] if spider in USUAL else [pytest.mark.full])])
+
+
+@pytest.mark.parametrize("spider", list(cases()))
 def test_two_workers_do_together_what_one_process_does(spider: str, two_workers: TwoWorkers) -> None:
     found = two_workers.differences(spider)
     explained = [field for each in DEVIATIONS if spider in each["spiders"] for field in each["fields"]]
