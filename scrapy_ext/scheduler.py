@@ -281,7 +281,7 @@ class FrontierScheduler(BaseScheduler):
     def _liveness(self, ownership: Ownership) -> Liveness | None:
         """Return the liveness of a worker with leases, None for one with fixed slots."""
         if self._session.group is not None:
-            return self._session.group
+            return self._session.group.liveness
         if self._worker is not None:
             return None
         return JournalLiveness(ownership, names.FRONTIER_LEASE_TIME.read(self._crawler.settings))

@@ -44,7 +44,7 @@ class ParentMiddleware:
         """Apply back-pressure to start requests, and let the crawl run between many of them."""
         current.set(START)
         group = self._session.group
-        if group is not None and not await group.may_start():
+        if group is not None and not await group.start.may_run():
             return
         since_pause = 0
         async for output in start:

@@ -151,6 +151,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     #: The last report of this worker, with its ``outcome``: close reason of its crawl.
     last: Annotated[bool, flag()] = False
     outcome: Annotated[str | None, Field("must be a close reason", "Send it with last.")] = None
+    #: With the outcome ``finished``: the number of workers that had ended unfinished before the end was found, as an
+    #: answer had it. The end counts only while no other one has.
+    unfinished: Annotated[
+        _Count | None, Field("must be a whole number, 0 or more", "Send the number of the last answer.")
+    ] = None
 
     @property
     def is_join(self) -> bool:
@@ -211,7 +216,8 @@ class Totals(Counts, frozen=True, omit_defaults=True):
 class ReportAnswer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The answer to a report. ``attempt``, ``worker`` and ``token``: after a join. ``leave``: the group shrinks by this
     worker. ``run_start``: this worker alone runs ``start()``. ``started``: its requests and items are stored.
-    ``permits``, ``grants``: by domain and by budget, for a new report."""
+    ``permits``, ``grants``: by domain and by budget, for a new report. ``unfinished``: the number of workers that have
+    ended in this run without finding the end of the crawl, so that their requests are for others."""
 
     attempt: int | None = None
     worker: int | None = None
@@ -221,6 +227,7 @@ class ReportAnswer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     leave: bool = False
     run_start: bool = False
     started: bool = False
+    unfinished: int = 0
     permits: dict[str, Permit] = {}
     grants: dict[str, Grant] = {}
     totals: Totals = Totals()

@@ -1,6 +1,6 @@
 """Liveness of the workers of a frontier by their commit journals, for workers that each have a job of their own.
 
-The workers of a group report to the platform instead (:mod:`scrapy_ext.crawl.session.group`).
+The workers of a group report to the platform instead (:mod:`scrapy_ext.crawl.session.group_liveness`).
 """
 
 from __future__ import annotations

@@ -186,7 +186,8 @@ class Service:
         if group is None:
             return Budget(options.max_requests, options.max_cost, msgspec.structs.replace(spent))
         former = former_spent(self._session.job.former)
-        group.budget = budget = SharedBudget(options.max_requests, options.max_cost, former, group.hurry)
+        budget = SharedBudget(options.max_requests, options.max_cost, former, group.reports.hurry)
+        group.shares.spend(budget)
         return budget
 
     def _observe(self, attempt: RequestAttempt) -> None:

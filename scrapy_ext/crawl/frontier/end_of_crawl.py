@@ -30,7 +30,7 @@ from scrapy_ext.crawl.commit.leases import Ownership
 from scrapy_ext.crawl.frontier.keep_alive import KeepAlive
 from scrapy_ext.crawl.frontier.memory import Memory
 from scrapy_ext.crawl.frontier.slots import Slots
-from scrapy_ext.crawl.session.group import Group
+from scrapy_ext.crawl.session.group import Membership
 from scrapy_ext.crawl.session.scrapy_engine import start_is_exhausted
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class EndOfCrawl:
         log: CommitLog,
         *,
         others: OtherWorkers | None,
-        group: Group | None,
+        group: Membership | None,
         keep_alive: KeepAlive | None,
         poll_interval: float,
         on_failure: Callable[[Exception], None],
@@ -116,7 +116,7 @@ class EndOfCrawl:
             return
         self._committer.hurry()
         if self._committer.commits.is_idle and start_is_exhausted(self._crawler):
-            self._is_over = await self._may_end() and not self._has_work()
+            self._is_over = await self._finds_end() and not self._has_work()
         if self.is_drained:
             # The engine calls has_pending_requests only after some event.
             self._memory.wake()
@@ -132,9 +132,18 @@ class EndOfCrawl:
         """Cancel the task, and end the wait for pushes, unless other workers of the group go on."""
         if self._poller is not None:
             self._poller.cancel()
-        if self._keep_alive is None or self._log.is_fenced or (self._group and await self._group.leaves_alone()):
+        if self._keep_alive is None or self._log.is_fenced:
+            return
+        if self._group is not None and await self._group.closing.leaves_alone():
             return
         await self._keep_alive.close()
+
+    async def is_over_for_others(self) -> bool:
+        """Return true if neither another worker nor any slot has work, by reads alone: this worker has ended."""
+        return self._others is None or (await self._others.look()).is_over
+
+    async def _finds_end(self) -> bool:
+        return await (self._may_end() if self._group is None else self._group.end.found_by(self._may_end))
 
     async def _may_end(self) -> bool:
         """Return true if nothing is waited for, neither pushes nor the work of others."""

@@ -14,7 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy_ext.crawl.commit.execution import Committer
 from scrapy_ext.crawl.frontier.memory import Memory
 from scrapy_ext.crawl.frontier.slots import Slots
-from scrapy_ext.crawl.session.group import Group
+from scrapy_ext.crawl.session.group_start import GroupStart
 from scrapy_ext.crawl.session.keeper import until
 from scrapy_ext.crawl.session.scrapy_engine import start_is_exhausted, start_items_are_processed
 
@@ -22,14 +22,14 @@ logger = logging.getLogger(__name__)
 
 
 class EndOfStart:
-    """Detection of the end of ``start()``, which is reported to ``group``."""
+    """Detection of the end of ``start()``, which ``start`` reports to the group."""
 
-    def __init__(self, crawler: Crawler, memory: Memory, slots: Slots, committer: Committer, group: Group) -> None:
+    def __init__(self, crawler: Crawler, memory: Memory, slots: Slots, committer: Committer, start: GroupStart) -> None:
         self._crawler = crawler
         self._memory = memory
         self._slots = slots
         self._committer = committer
-        self._group = group
+        self._start = start
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
@@ -52,7 +52,7 @@ class EndOfStart:
             logger.debug("The end of start() is not reported: %s", error)
             return
         if self._committer.commits.failure is None:
-            self._group.start_done()
+            self._start.done()
 
     def _is_exhausted(self) -> bool:
         return (

@@ -87,7 +87,7 @@ class CrawlFrontier:
         # Send and read.
         self._end = self._new_end(options)
         group = session.group
-        self._end_of_start = None if group is None else EndOfStart(crawler, memory, slots, committer, group)
+        self._end_of_start = None if group is None else EndOfStart(crawler, memory, slots, committer, group.start)
         self._feeder = feeder = self._new_feeder(skipping)
         # Run, and enqueue what that yields.
         self.running = Running(crawler, memory, feeder, results, log=ownership.log, liveness=options.liveness)
@@ -110,7 +110,7 @@ class CrawlFrontier:
 
     def _new_end(self, options: Options) -> EndOfCrawl:
         leaves_rest = options.keep_alive is not None and options.liveness is None
-        on_turn = self._session.group.hurry if self._session.group is not None else None
+        on_turn = self._session.group.reports.hurry if self._session.group is not None else None
         others = (
             None
             if options.alone
@@ -163,8 +163,9 @@ class CrawlFrontier:
         """Start the tasks, in the running loop."""
         atexit.register(self._report_unstored)
         if (group := self._session.group) is not None:
-            group.queue = self._queue
-            group.before_start = self._before_start
+            group.numbers.watch(self._queue)
+            group.start.prepare_with(self._before_start)
+            group.end.look_with(self._end.is_over_for_others)
         self._slots.own(slots, are_empty=self.memory.sent.only_direct)
         self._feeder.start()
         self._end.start()
@@ -229,7 +230,7 @@ class CrawlFrontier:
             if is_left and committer.commits.failure is None and not log.is_fenced:
                 await self._ownership.close()
                 if self._session.group is not None:
-                    self._session.group.journal_closed()
+                    self._session.group.liveness.close_journal()
             if log.is_fenced:
                 self._session.ending.note_successor(exists=await self._ownership.has_successor())
         except (PlatformError, Fenced) as error:

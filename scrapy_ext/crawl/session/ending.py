@@ -24,6 +24,9 @@ from scrapy_ext.crawl.session.writers import Writers
 
 logger = logging.getLogger(__name__)
 
+#: Ends a worker of a group with its close reason; returns that of the crawl if it was the last one, else None.
+LeaveGroup = Callable[[str], Awaitable[str | None]]
+
 
 class Ending:
     """End of one crawl."""
@@ -39,13 +42,12 @@ class Ending:
         self.has_failed = False
         #: Whether this process must write nothing more to its job: another one runs it now, or it was deleted.
         self.is_replaced = False
-        #: In a group: ends this worker, with its close reason, and returns whether the crawl is finished with it.
-        self.leave_group: Callable[[str], Awaitable[bool]] | None = None
+        self._leave_group: LeaveGroup | None = None
         #: In a group with feeds: waits for the others, with the close reason, and writes the feeds as the last worker.
         self.write_feeds: Callable[[str], Awaitable[None]] | None = None
         #: In a group: whether the failure of another worker has closed the crawl, and the totals of the last report.
-        self.has_group_failed = False
-        self.totals: Totals | None = None
+        self._has_group_failed = False
+        self._totals: Totals | None = None
         self._reason = FINISHED
         self._closing: asyncio.Future[None] | None = None
         self._is_finishing = False
@@ -64,11 +66,19 @@ class Ending:
     @property
     def is_failure(self) -> bool:
         """True if the command reports a failure."""
-        return self.has_failed or self.has_group_failed
+        return self.has_failed or self._has_group_failed
 
     def follow(self, reason: str) -> None:
         """Record the reason for which the crawl closes for all workers of the group: a failure is one of each."""
-        self.has_group_failed = outcome_of(reason) is Outcome.FAILED and reason != START_ERROR
+        self._has_group_failed = outcome_of(reason) is Outcome.FAILED and reason != START_ERROR
+
+    def leave_with(self, leave: LeaveGroup) -> None:
+        """End as a worker of a group, which ends the job with its last one."""
+        self._leave_group = leave
+
+    def note_totals(self, totals: Totals) -> None:
+        """Record the totals of all workers of the group."""
+        self._totals = totals
 
     def refuse(self, error: Exception) -> None:
         """Record that the crawl cannot be opened: the spider is closed as soon as Scrapy permits it."""
@@ -119,44 +129,48 @@ class Ending:
             # Before the end of the log, which has the errors of the feeds.
             await self.write_feeds(self._reason)
         try:
-            is_finished = await self._store_end(client, job, writers, stats)
+            job_reason = await self._store_end(client, job, writers, stats)
         except JOB_ENDED as error:
             self.fail(error, JOB_DELETED)
         except PlatformError as error:
             self.has_failed = True
             logger.error("Job %s could not be finished: %s. Resume it with PLATFORM_JOB=%s", job.key, error, job.key)
         else:
-            if is_finished:
-                await self._finished(job)
+            if job_reason is not None:
+                await self._ended(job, job_reason)
 
-    async def _store_end(self, client: PlatformClient, job: CrawlJob, writers: Writers, stats: JobStats | None) -> bool:
-        """Store the rest of the log, the stats and the state of the job; return false if another process has it."""
+    async def _store_end(
+        self, client: PlatformClient, job: CrawlJob, writers: Writers, stats: JobStats | None
+    ) -> str | None:
+        """Store the rest of the log, the stats and the state of the job. Return the close reason of the job; None if
+        another process has it, or runs it still."""
         # The stats are complete now, and nothing is logged to the platform any more.
         log_closed = asyncio.ensure_future(writers.close_log(self._may_write))
         try:
-            if stats is not None and self.leave_group is None:
+            if stats is not None and self._leave_group is None:
                 await stats.finish(client, job, self._reason)
         finally:
             await log_closed
         if not self._may_write():
-            return False
-        if self.leave_group is not None:
-            is_finished = await self.leave_group(self._reason)
+            return None
+        if self._leave_group is not None:
+            job_reason = await self._leave_group(self._reason)
             logger.info("This worker of job %s has ended (%s)", job.key, self._reason)
-            return is_finished
+            return job_reason
         state = JobState.FINISHED.value
         await client.jobq.update(job.key.project, job.key, state=state, close_reason=self._reason)
-        return True
+        return self._reason
 
-    async def _finished(self, job: CrawlJob) -> None:
-        if self._reason == REPLACED:
-            logger.info("Job %s stopped (%s): another process continues its requests", job.key, self._reason)
+    async def _ended(self, job: CrawlJob, reason: str) -> None:
+        """Log the end of the job, and remove what a finished one needs no more."""
+        if reason == REPLACED:
+            logger.info("Job %s stopped (%s): another process continues its requests", job.key, reason)
             return
-        if self._reason != FINISHED:
+        if reason != FINISHED:
             again = f"To resume it, repeat the command with -s PLATFORM_JOB={job.key}"
-            logger.info("Job %s stopped (%s). %s", job.key, self._reason, again)
+            logger.info("Job %s stopped (%s)%s. %s", job.key, reason, _text(self._totals), again)
             return
-        logger.info("Job %s finished%s", job.key, _text(self.totals))
+        logger.info("Job %s finished%s", job.key, _text(self._totals))
         await asyncio.gather(*map(_clean_up, self.after_finish))
 
     def _may_write(self) -> bool:

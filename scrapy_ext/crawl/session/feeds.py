@@ -40,7 +40,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.session.feed_items import ClassFilter, FeedItems, FeedNotes
 from scrapy_ext.crawl.session.feed_marks import FeedMarks
-from scrapy_ext.crawl.session.group import Group
+from scrapy_ext.crawl.session.group_end import GroupEnd
 from scrapy_ext.crawl.session.job import CrawlJob
 from scrapy_ext.crawl.session.stop_signals import calls_on_signal
 from scrapy_ext.settings import SettingError
@@ -98,10 +98,10 @@ class JobFeeds:
             stored = (await client.items.stats(job.key)).totals.input_values if job.resumed else 0
             await FeedMarks(client, job.key, job.former).begin(uris, stored)
 
-    async def write(self, client: PlatformClient, group: Group, key: JobKey, reason: str) -> None:
+    async def write(self, client: PlatformClient, end: GroupEnd, key: JobKey, reason: str) -> None:
         """Write the feeds, if this worker of the group is the last one when the crawl closes for ``reason``. A signal
         ends it. Errors are logged."""
-        if not await group.is_last(reason):
+        if not await end.is_last(reason):
             return
         writing = asyncio.ensure_future(self._write(client, key))
         with calls_on_signal(writing.cancel):

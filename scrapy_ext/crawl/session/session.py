@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -30,38 +29,30 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED, NODE_LOST, SHUTDOWN
-from scrapy_ext.api.platform.workers import Closing, Totals
+from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import AttemptOver, BadRequest, Gone, NotFound, PlatformError, Unauthorized
+from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.compatibility.scrapy import close_at_start
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.leases import REPLACED
 from scrapy_ext.crawl.commit.target import Target
-from scrapy_ext.crawl.session.close_limits import CloseLimits
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import Ending
 from scrapy_ext.crawl.session.feeds import JobFeeds
-from scrapy_ext.crawl.session.group import REMEDY, RESUME, Group, group_of
+from scrapy_ext.crawl.session.group import RESUME, Membership, group_of
+from scrapy_ext.crawl.session.group_crawl import GroupCrawl, join_group, new_membership, permit_routed
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, JobOverError, open_job, open_job_of, running_job
 from scrapy_ext.crawl.session.machine import Machine
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
-from scrapy_ext.crawl.session.permits import Demand, Permits
+from scrapy_ext.crawl.session.permits import Permits
 from scrapy_ext.crawl.session.plain_stats import plain_reason
-from scrapy_ext.crawl.session.scrapy_engine import (
-    DownloaderSlots,
-    UnsupportedScrapyError,
-    check_names,
-    close_after_start_items,
-    on_close,
-    use_permits,
-)
+from scrapy_ext.crawl.session.scrapy_engine import UnsupportedScrapyError, check_names, close_after_start_items
 from scrapy_ext.crawl.session.services import Services, new_platform_client, services
 from scrapy_ext.crawl.session.sharing import check_platform
-from scrapy_ext.crawl.session.stats import JobStats, counts_of, exporting_crawl
+from scrapy_ext.crawl.session.stats import JobStats, exporting_crawl
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.crawl.session.writers import ITEMS, ItemSink, Writers
 from scrapy_ext.settings import SettingError
@@ -79,15 +70,6 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (PlatformError, "platform_unavailable"),
     (Fenced, REPLACED),
     (UnsupportedScrapyError, "unsupported_scrapy"),
-)
-
-#: Status of a join of a job that has ended, or was deleted.
-_NO_LONGER_RUNS: Final = (409, 404)
-
-_TOO_MANY_LOSSES: Final = (
-    "The crawl ends, since it has lost five times as many workers as it may have: they were killed, or sent no report "
-    "for FRONTIER_LEASE_TIME seconds, as while a callback blocks the event loop. The log of the job names each loss. "
-    f"{REMEDY}"
 )
 
 #: Attribute of a crawler that holds its session, so that both have the same lifetime.
@@ -126,7 +108,7 @@ class _Opened:
     services: Services
     client: PlatformClient | None = None
     job: CrawlJob | None = None
-    group: Group | None = None
+    group: Membership | None = None
 
 
 class Session:
@@ -139,8 +121,8 @@ class Session:
         self._resources = AsyncExitStack()
         self._opening: asyncio.Future[None] | None = None
         self._opened: _Opened | None = None
-        self._closing: asyncio.Future[None] | None = None
         self.ending = Ending(crawler)
+        self._group_crawl = GroupCrawl(crawler, self.ending, self._job_deleted)
         self.writers = Writers(crawler, on_lost=partial(self.fail, reason="platform_unavailable"))
         #: Writer of the job's stats; None: no component needs the platform.
         self.job_stats: JobStats | None = None
@@ -231,14 +213,14 @@ class Session:
         return self.job.attempt if self.job_key is not None else None
 
     @property
-    def group(self) -> Group | None:
+    def group(self) -> Membership | None:
         """Membership in the group of the job's workers; None: this process is the only worker."""
         return self._opened.group if self._opened is not None else None
 
     @property
     def permits(self) -> Permits | None:
         """Permits of a worker of a group; None: this process is the only worker."""
-        return self.group.permits if self.group is not None else None
+        return self.group.shares.permits if self.group is not None else None
 
     def may_start(self, domain: str, active: int) -> bool:
         """Take the permit for one more routed request to a domain (:meth:`Permits.take`)."""
@@ -279,7 +261,10 @@ class Session:
         """Close the spider after a fatal error; the command will report a failure."""
         self.ending.fail(error, reason)
         if self.group is not None:
-            self.group.end_shares()
+            self.group.shares.end()
+
+    def _job_deleted(self) -> None:
+        self.fail(Gone(f"Job {self.job.key} was deleted"), JOB_DELETED)
 
     def refuse(self, error: Exception) -> None:
         """Record that the crawl cannot be opened: the spider is closed as soon as Scrapy permits it."""
@@ -342,72 +327,30 @@ class Session:
         """Join the group of the job. From then on calls have the token of the attempt, until it has ended."""
         settings, outage = self._crawler.settings, self.writers.outage
         retry = Retry(names.PLATFORM_RETRY_TIME.read(settings), outage=outage)
-        lease_time = names.FRONTIER_LEASE_TIME.read(settings)
-        try:
-            opened.group = group = await Group.join(client, job.key, given, retry, outage, lease_time=lease_time)
-        except (BadRequest, NotFound) as error:
-            if self._machine.is_forked and error.status in _NO_LONGER_RUNS:
-                raise JobOverError(job.key) from None
-            raise
-        opened.job = job = group.job(job)
-        self._machine.hold(group.attempt)
+        joined = await join_group(client, job, given, self._machine, retry)
         if self.feeds is not None:
             await self.feeds.open(client, job, is_first=given.startswith(RESUME))
-        group.is_gone = self._machine.is_gone
-        found = msgspec.structs.replace(opened.services, platform_key=group.token)
-        opened.client = await self._resources.enter_async_context(new_platform_client(settings, found))
-        logger.info("This is worker %d of job %s (attempt %d)", group.worker, job.key, group.attempt)
-
-        async def leave(reason: str) -> bool:
-            is_last = await group.leave(reason, retry)
-            opened.client = client
-            return is_last
-
-        self.ending.leave_group = leave
-        if self.feeds is not None:
-            self.ending.write_feeds = partial(self.feeds.write, opened.client, group, job.key)
-        group.on_lost = partial(self.fail, reason=REPLACED)
-        group.counts = partial(counts_of, self._crawler.stats)
-        if self.job_stats is not None:
-            group.stats = self.job_stats.reported
-        group.permits = permits = Permits(DownloaderSlots(self._crawler).limits_of, group.hurry)
-        use_permits(self._crawler, permits)
+        found = msgspec.structs.replace(opened.services, platform_key=joined.token)
+        opened.client = own = await self._resources.enter_async_context(new_platform_client(settings, found))
+        opened.job = job = joined.job(job)
+        opened.group = group = new_membership(self._crawler, joined, self._machine, self.job_stats, outage)
+        self._resources.callback(group.shares.permits.close)
         if self.limiter is not None:
-            permits.sources.append(partial(_demand, self.limiter))
-            permits.on_room.append(self.limiter.offer)
-        self._resources.callback(permits.close)
-        group.on_totals = partial(self._take_totals, CloseLimits(settings))
-        on_close(self._crawler, group.close)
-        group.start(opened.client)
-        self._resources.push_async_callback(group.stop)
+            permit_routed(group, self.limiter)
+        group.reports.connect(self._group_crawl)
+        send = partial(own.workers.report, job.key.project)
+
+        async def leave(reason: str) -> str | None:
+            reason_of_all = await group.end.leave(reason, send, retry)
+            opened.client = client
+            return reason_of_all
+
+        self.ending.leave_with(leave)
+        if self.feeds is not None:
+            self.ending.write_feeds = partial(self.feeds.write, own, group.end, job.key)
+        group.reports.start(send, partial(self.fail, reason=REPLACED))
+        self._resources.push_async_callback(group.reports.stop)
         return job
-
-    def _take_totals(self, limits: CloseLimits, totals: Totals) -> None:
-        """Close the spider when all workers together reach a limit."""
-        self.ending.totals = totals
-        engine, reason = self._crawler.engine, limits.reason(totals)
-        if reason is not None and self._closing is None and engine.spider is not None:
-            self._closing = asyncio.ensure_future(engine.close_spider_async(reason=reason))
-
-    def _close_with_group(self, closing: Closing) -> None:
-        """Close the spider, since a worker or a user closes the crawl."""
-        if closing.reason == JOB_DELETED:
-            self.fail(Gone(f"Job {self.job.key} was deleted"), JOB_DELETED)
-            return
-        self.ending.follow(closing.reason)
-        if closing.reason == NODE_LOST:
-            logger.error(_TOO_MANY_LOSSES)
-        engine = self._crawler.engine
-        if engine.spider is not None:
-            logger.info("The crawl closes for all workers (%s)", closing.reason)
-            self._closing = asyncio.ensure_future(engine.close_spider_async(reason=closing.reason))
-
-    def _leave_group(self) -> None:
-        """Close the spider of this worker alone, since the job needs fewer workers."""
-        engine = self._crawler.engine
-        if engine.spider is not None:
-            logger.info("This worker ends, since the job needs fewer; the others go on")
-            self._closing = asyncio.ensure_future(engine.close_spider_async(reason=SHUTDOWN))
 
     async def _open_job(self, client: PlatformClient, project: int) -> CrawlJob:
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
@@ -433,8 +376,7 @@ class Session:
             reason = next(reason for kind, reason in _REASONS if isinstance(self.failure, kind))
             close_at_start(self._crawler, reason)
         if self.group is not None:
-            self.group.on_closing = self._close_with_group
-            self.group.on_leave = self._leave_group
+            self.group.closing.connect(self._group_crawl.close_with_group, self._group_crawl.leave_group)
 
     async def _spider_closed(self, reason: str) -> None:
         self.ending.closed(self.secrets.masked(plain_reason(reason)))
@@ -467,7 +409,3 @@ def _secrets_of(crawler: Crawler) -> Secrets:
     keys = [("token", str(key.read(settings) or "")) for key in (names.EXTRACT_API_KEY, names.PLATFORM_API_KEY)]
     arguments = [] if crawler.spider is None else list(vars(crawler.spider).items())
     return Secrets([*given, *keys, *((name, value) for name, value in arguments if isinstance(value, str))])
-
-
-def _demand(limiter: Limiter) -> Iterator[Demand]:
-    return (Demand(*each) for each in limiter.demand())

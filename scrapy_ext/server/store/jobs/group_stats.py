@@ -36,7 +36,8 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``began``: time (ms) when this run began. ``counts``, ``item_time``: numbers of its workers, and the time (ms) of
     their last item. ``lowest``: the lowest number of these workers. ``found_end``: a worker has found the end of the
-    crawl, and none has been lost or has left since, whose work a successor would complete. ``stats``: of all runs.
+    crawl, and none has been lost or has left since, whose work a successor would complete. ``unfinished``: the number
+    of those that were lost or have left. ``stats``: of all runs.
     """
 
     began: int | None = None
@@ -44,6 +45,7 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
     item_time: int | None = None
     lowest: int | None = None
     found_end: bool = False
+    unfinished: int = 0
     stats: msgspec.Raw = msgspec.Raw(b"{}")
 
     def next_run(self) -> Ended:
@@ -60,6 +62,7 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
             max(times, default=None),
             row.worker if self.lowest is None else min(self.lowest, row.worker),
             self.found_end and outcome == FINISHED,
+            self.unfinished + (outcome != FINISHED),
             msgspec.Raw(_encode(_bounded(self._merged(row.worker, _decode(self.stats), stats)))),
         )
 

@@ -107,6 +107,7 @@ def _answer(this: _Reporting, group: Group, rows: Sequence[AttemptRow], given: G
         leave=own.attempt in beyond_target(group, rows),
         run_start=group.start_attempt == own.attempt and not group.started,
         started=group.started,
+        unfinished=group.ended.unfinished,
         permits={**given.permits},
         grants={**given.grants},
         totals=group.ended.totals(rows, this.stamp.now),
@@ -134,7 +135,7 @@ async def _applied(this: _Reporting, group: Group) -> Group:
         raise _refused("start", f"is sent by attempt {own.attempt}, and another runs start()", "Leave it out.")
     if report.start == "done":
         group = group._replace(started=True)
-    if report.last and report.outcome == FINISHED:
+    if report.last and report.outcome == FINISHED and report.unfinished in (None, group.ended.unfinished):
         group = group._replace(ended=msgspec.structs.replace(group.ended, found_end=True))
     for silent in report.silent:
         group = await _without_silent(this, group, silent)

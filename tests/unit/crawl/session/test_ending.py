@@ -10,8 +10,7 @@ import pytest
 from scrapy import Spider
 
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.workers import Closing, Totals
-from scrapy_ext.crawl.session.close_limits import CloseLimits
+from scrapy_ext.api.platform.workers import Closing, ReportAnswer, Totals
 from scrapy_ext.crawl.session.session import Session
 from tests.support.crawlers import get_crawler
 
@@ -52,19 +51,30 @@ def session() -> Session:
 async def test_the_command_fails_with_each_worker_whose_failure_closes_the_crawl(
     session: Session, reason: str, *, fails: bool
 ) -> None:
-    session._close_with_group(Closing(reason, attempt=2))
-    assert session._closing is not None
-    await session._closing
+    session._group_crawl.close_with_group(Closing(reason, attempt=2))
+    assert session._group_crawl._closing is not None
+    await session._group_crawl._closing
     assert session._crawler.engine.closed == [reason]  # type: ignore[union-attr]
     await session._engine_stopped()
     assert (session._crawler.spider is None) == fails
 
 
-async def test_the_log_of_a_finished_job_has_the_totals_of_all_workers(
-    session: Session, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("reason", "logged"),
+    [
+        ("finished", "Job 1/2/3 finished: 7 items, 9 responses and 1 errors of all workers in 61 seconds"),
+        (
+            "cancelled",
+            "Job 1/2/3 stopped (cancelled): 7 items, 9 responses and 1 errors of all workers in 61 seconds. "
+            "To resume it, repeat the command with -s PLATFORM_JOB=1/2/3",
+        ),
+    ],
+)
+async def test_the_log_of_the_last_worker_has_the_totals_of_all(
+    session: Session, caplog: pytest.LogCaptureFixture, reason: str, logged: str
 ) -> None:
     job: Any = SimpleNamespace(key=JobKey(1, 2, 3))
-    session._take_totals(CloseLimits(session._crawler.settings), Totals(7, 9, 1, seconds=61.4))
+    session._group_crawl.answered(ReportAnswer(totals=Totals(7, 9, 1, seconds=61.4)))
     with caplog.at_level(logging.INFO):
-        await session.ending._finished(job)
-    assert caplog.messages == ["Job 1/2/3 finished: 7 items, 9 responses and 1 errors of all workers in 61 seconds"]
+        await session.ending._ended(job, reason)
+    assert caplog.messages == [logged]

@@ -15,10 +15,11 @@ from scrapy_ext.api.platform.job_data import journal_of
 from scrapy_ext.api.platform.stat_kinds import Stat, StatKind
 from scrapy_ext.api.platform.workers import Closing, Counts, LiveWorker, Queue, ReportAnswer
 from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unreachable
-from scrapy_ext.client.retry import Backoff, Outage, Retry
-from scrapy_ext.crawl.session import group as module
-from scrapy_ext.crawl.session.group import Group
+from scrapy_ext.client.retry import Backoff, Retry
+from scrapy_ext.crawl.session import group_reports
+from scrapy_ext.crawl.session.group import Joined, Membership, join
 from scrapy_ext.crawl.session.job import CrawlJob
+from scrapy_ext.crawl.session.permits import SiteLimits
 from tests.support.eventually import eventually_async
 
 KEY = JobKey(1, 2, 3)
@@ -35,11 +36,17 @@ class Platform:
         self.answer = answer
         self.reports = []
         self.errors = []
+        self.before_answer = lambda: None
 
     async def report(self, project, report):
+        assert project == KEY.project
+        return await self.send(report)
+
+    async def send(self, report):
         self.reports.append(report)
         if self.errors:
             raise self.errors.pop(0)
+        self.before_answer()
         return self.answer
 
     def set(self, **fields):
@@ -56,18 +63,50 @@ def clock():
     return SimpleNamespace(now=1000.0)
 
 
+class State:
+    """State of the worker that its reports have. ``gone``: attempts whose processes have ended."""
+
+    def __init__(self) -> None:
+        self.counts = Counts()
+        self.stats = {}
+        self.gone = set()
+
+
 @pytest.fixture
-async def group(platform, clock, monkeypatch):
+def state():
+    return State()
+
+
+@pytest.fixture
+def lost():
+    return []
+
+
+@pytest.fixture
+def lease_time():
+    return 30.0
+
+
+@pytest.fixture
+async def group(platform, clock, state, lost, lease_time, monkeypatch):
     """A worker that has joined, whose reports are sent when the test wants one."""
-    monkeypatch.setattr(module, "_LEAST", 0.0)
-    group = Group(platform, KEY, JOINED, clock.now, lease_time=30.0, clock=lambda: clock.now)
-    group.start(platform)
+    monkeypatch.setattr(group_reports, "_LEAST", 0.0)
+    group = Membership(
+        Joined(KEY, 4, 0, "secret", JOINED, clock.now),
+        lease_time=lease_time,
+        limits_of=lambda _domain: SiteLimits(8),
+        counts=lambda: state.counts,
+        stats=lambda: state.stats,
+        is_gone=lambda attempt: attempt in state.gone,
+        clock=lambda: clock.now,
+    )
+    group.reports.start(platform.send, lost.append)
     yield group
-    await group.stop()
+    await group.reports.stop()
 
 
-async def test_a_worker_gets_its_attempt_and_its_number(group):
-    job = group.job(CrawlJob(KEY, resumed=True))
+async def test_a_worker_gets_its_attempt_and_its_number():
+    job = Joined(KEY, 4, 0, "secret", JOINED, 0.0).job(CrawlJob(KEY, resumed=True))
     assert (job.attempt, job.worker, job.may_have_records) == (4, 0, False)
 
 
@@ -76,64 +115,62 @@ async def test_a_worker_gets_its_attempt_and_its_number(group):
 )
 async def test_a_join_that_is_repeated_is_that_of_the_same_process(platform, given, workers, resume):
     platform.errors = [Unreachable("no answer")]
-    group = await Group.join(platform, KEY, given, RETRY, Outage(), lease_time=30.0)
+    joined = await join(platform, KEY, given, RETRY)
     first, again = platform.reports
     assert first == again
     assert (first.job, first.attempt, first.number) == ("1/2/3", None, 1)
     assert (first.workers, first.resume) == (workers, resume)
-    assert (group.attempt, group.worker, group.token) == (4, 0, "secret")
+    assert (joined.attempt, joined.worker, joined.token) == (4, 0, "secret")
 
 
-async def test_a_report_has_the_state_of_its_worker(platform, clock, group):
-    group.queue = lambda: Queue(5, True, 2)
-    group.counts = lambda: Counts(1, 2, 3)
+async def test_a_report_has_the_state_of_its_worker(platform, clock, state, group):
+    group.numbers.watch(lambda: Queue(5, True, 2))
+    state.counts = Counts(1, 2, 3)
     clock.now += 2.0
-    await group.refreshed()
+    await group.reports.refreshed()
     report = platform.reports[-1]
     assert (report.attempt, report.number, report.queue, report.counts) == (4, 2, Queue(5, True, 2), Counts(1, 2, 3))
-    group.queue = Queue
+    group.numbers.watch(Queue)
     clock.now += 1.5
-    await group.refreshed()
+    await group.reports.refreshed()
     assert platform.reports[-1].queue == Queue(idle=1.5)
 
 
-async def test_each_fifth_report_has_the_stats(platform, group):
-    group.stats = lambda: {"item_scraped_count": Stat(StatKind.SUM, 5)}
+async def test_each_fifth_report_has_the_stats(platform, state, group):
+    state.stats = {"item_scraped_count": Stat(StatKind.SUM, 5)}
     for _ in range(10):
-        await group.refreshed()
+        await group.reports.refreshed()
     assert [report.number for report in platform.reports if report.stats is not None] == [5, 10]
 
 
 async def test_a_failed_report_is_followed_by_a_later_one(platform, group):
     platform.errors = [Unreachable("no answer")]
     with pytest.raises(Unreachable):
-        await group.refreshed()
-    await group.refreshed()
+        await group.reports.refreshed()
+    await group.reports.refreshed()
     assert [report.number for report in platform.reports] == [2, 3]
 
 
 async def test_a_worker_whose_reports_are_not_stored_hands_out_nothing(platform, clock, group):
-    assert not group.has_lapsed()
+    assert not group.liveness.has_lapsed()
     clock.now += 20.1
-    assert group.has_lapsed()
+    assert group.liveness.has_lapsed()
     platform.errors = [Unreachable("no answer")]
     with pytest.raises(PlatformError):
-        await group.refreshed()
-    assert group.has_lapsed()
-    await group.refreshed()
-    assert not group.has_lapsed()
+        await group.reports.refreshed()
+    assert group.liveness.has_lapsed()
+    await group.reports.refreshed()
+    assert not group.liveness.has_lapsed()
 
 
 @pytest.mark.parametrize("error", [AttemptOver("over"), Gone("deleted")])
-async def test_a_worker_that_is_over_learns_it_and_reports_nothing_more(platform, group, error):
-    lost = []
-    group.on_lost = lost.append
+async def test_a_worker_that_is_over_learns_it_and_reports_nothing_more(platform, group, lost, error):
     platform.errors = [error]
     with pytest.raises(type(error)):
-        await group.refreshed()
+        await group.reports.refreshed()
     assert lost == [error]
     with pytest.raises(type(error)):
-        await group.refreshed()
+        await group.reports.refreshed()
     assert len(platform.reports) == 1
 
 
@@ -146,63 +183,55 @@ def silent(report):
 
 async def last(platform, group):
     """The next report."""
-    await group.refreshed()
+    await group.reports.refreshed()
     return platform.reports[-1]
 
 
 async def test_only_listed_workers_are_alive_and_one_that_just_joined_is_looked_up(platform, group):
     names = [journal_of(KEY, attempt) for attempt in (4, 5, 6)]
     platform.set(workers=(ME, OTHER, LiveWorker(6, 2, 3, ended=True)))
-    assert await group.live(names) == names[:2]
+    assert await group.liveness.live(names) == names[:2]
     assert len(platform.reports) == 1
-    assert await group.live(names[:2]) == names[:2]
+    assert await group.liveness.live(names[:2]) == names[:2]
     assert len(platform.reports) == 1
 
 
 async def test_a_worker_whose_reports_stop_is_named_after_the_lease_time(platform, clock, group, caplog):
     platform.set(workers=(ME, OTHER))
     for _ in range(4):
-        await group.refreshed()
+        await group.reports.refreshed()
         assert platform.reports[-1].silent == ()
         clock.now += 9.9
-    await group.refreshed()
+    await group.reports.refreshed()
     assert silent(await last(platform, group)) == [(5, 7)]
     assert "No report for 30 s (FRONTIER_LEASE_TIME) of attempt 5" in caplog.text
     assert "increase FRONTIER_LEASE_TIME" in caplog.text
     platform.set(workers=(ME, msgspec.structs.replace(OTHER, number=8)))
-    await group.refreshed()
-    await group.refreshed()
+    await group.reports.refreshed()
+    await group.reports.refreshed()
     assert platform.reports[-1].silent == ()
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
 async def test_a_worker_whose_process_has_ended_is_named_at_once_if_it_sent_no_last_report(
-    platform, group, caplog, is_listed
+    platform, state, group, caplog, is_listed
 ):
     platform.set(workers=(ME, OTHER, LiveWorker(6, 2, 9)))
-    gone = set()
-    group.is_gone = gone.__contains__
-    await group.refreshed()
+    await group.reports.refreshed()
     assert silent(await last(platform, group)) == []
-    gone.add(5)
+    state.gone.add(5)
     platform.set(workers=(ME, *([OTHER] * is_listed), LiveWorker(6, 2, 9)))
-    await group.refreshed()
+    await group.reports.refreshed()
     assert silent(await last(platform, group)) == ([(5, 7)] if is_listed else [])
     assert ("The process of attempt 5 has ended" in caplog.text) == is_listed
 
 
-async def test_a_worker_that_ends_while_its_last_report_is_on_its_way_is_not_named(platform, group):
+async def test_a_worker_that_ends_while_its_last_report_is_on_its_way_is_not_named(platform, state, group):
     """Its process ends between the answer and the look at its lock."""
     platform.set(workers=(ME, OTHER))
-    await group.refreshed()
-    stored = platform.report
-
-    async def answer_and_end(project, report):
-        group.is_gone = lambda attempt: attempt == 5
-        return await stored(project, report)
-
-    platform.workers.report = answer_and_end
-    await group.refreshed()
+    await group.reports.refreshed()
+    platform.before_answer = lambda: state.gone.add(5)
+    await group.reports.refreshed()
     platform.set(workers=(ME,))
     assert silent(await last(platform, group)) == []
 
@@ -211,9 +240,9 @@ async def test_a_worker_that_ends_while_its_last_report_is_on_its_way_is_not_nam
 async def test_a_worker_that_was_blocked_logs_the_remedy_when_it_wakes_up(
     platform, clock, group, caplog, blocked, is_logged
 ):
-    await group.refreshed()
+    await group.reports.refreshed()
     clock.now += blocked
-    await group.refreshed()
+    await group.reports.refreshed()
     assert ("This worker could send no report for 25 s: a callback has blocked" in caplog.text) == is_logged
     assert caplog.text.count("increase FRONTIER_LEASE_TIME") == is_logged
 
@@ -222,18 +251,17 @@ async def test_a_worker_that_was_blocked_logs_the_remedy_when_it_wakes_up(
 async def test_a_worker_that_never_reported_is_named_by_one_that_waits_for_its_end_after_a_longer_time(
     platform, clock, group, caplog, lease_time
 ):
-    group._lease_time = group._sightings._lease_time = lease_time
     platform.set(workers=(ME, LiveWorker(6, 2, 0)))
 
     async def named_within(seconds):
         for _ in range(int(seconds / 10)):
             clock.now += 10.0
-            await group.refreshed()
+            await group.reports.refreshed()
         return silent(await last(platform, group))
 
     assert await named_within(200.0) == []
-    group.journal_closed()
-    await group.refreshed()
+    group.liveness.close_journal()
+    await group.reports.refreshed()
     longest = max(60.0, lease_time)
     assert await named_within(longest) == []
     assert await named_within(10.0) == [(6, 0)]
@@ -242,10 +270,10 @@ async def test_a_worker_that_never_reported_is_named_by_one_that_waits_for_its_e
 
 async def test_nobody_is_named_after_an_outage_of_this_worker(platform, clock, group):
     platform.set(workers=(ME, OTHER))
-    await group.refreshed()
+    await group.reports.refreshed()
     clock.now += 60.0
-    await group.refreshed()
-    await group.refreshed()
+    await group.reports.refreshed()
+    await group.reports.refreshed()
     assert platform.reports[-1].silent == ()
 
 
@@ -264,16 +292,16 @@ async def test_start_waits_for_the_decision_of_the_group(platform, group, decisi
         before.append("start")
         return True
 
-    group.before_start = note
-    waiting = asyncio.ensure_future(group.may_start())
-    await group.refreshed()
+    group.start.prepare_with(note)
+    waiting = asyncio.ensure_future(group.start.may_run())
+    await group.reports.refreshed()
     assert not waiting.done()
     platform.set(**decision)
-    await group.refreshed()
+    await group.reports.refreshed()
     assert await waiting is runs
     assert before == ["start"] * runs
-    group.start_done()
-    await group.refreshed()
+    group.start.done()
+    await group.reports.refreshed()
     assert platform.reports[-1].start == ("done" if runs else None)
 
 
@@ -281,33 +309,33 @@ async def test_a_worker_that_cannot_run_start_reports_nothing_of_it(platform, gr
     async def fails():
         return False
 
-    group.before_start = fails
+    group.start.prepare_with(fails)
     platform.set(run_start=True)
-    await group.refreshed()
-    assert not await group.may_start()
-    await group.refreshed()
+    await group.reports.refreshed()
+    assert not await group.start.may_run()
+    await group.reports.refreshed()
     assert platform.reports[-1].start is None
 
 
 async def test_a_worker_that_closes_does_not_report_the_end_of_start(platform, group):
     platform.set(run_start=True)
-    await group.refreshed()
-    assert await group.may_start()
-    group.close("shutdown")
-    group.start_done()
-    await group.refreshed()
+    await group.reports.refreshed()
+    assert await group.start.may_run()
+    group.closing.close("shutdown")
+    group.start.done()
+    await group.reports.refreshed()
     assert platform.reports[-1].start == "running"
 
 
 async def test_a_worker_that_runs_start_reports_it_until_the_end(platform, group):
     platform.set(run_start=True)
-    await group.refreshed()
-    assert await group.may_start()
-    await group.refreshed()
+    await group.reports.refreshed()
+    assert await group.start.may_run()
+    await group.reports.refreshed()
     assert platform.reports[-1].start == "running"
-    group.start_done()
+    group.start.done()
     for _ in range(2):
-        await group.refreshed()
+        await group.reports.refreshed()
         assert platform.reports[-1].start == "done"
 
 
@@ -319,21 +347,21 @@ async def test_a_worker_that_runs_start_reports_it_until_the_end(platform, group
     [("shutdown", True), ("closespider_itemcount", True), ("finished", False), ("frontier_lease_lost", False)],
 )
 async def test_a_reason_that_concerns_all_is_reported_at_once(platform, group, reason, sent):
-    group.close(reason)
-    group.close("another")
+    group.closing.close(reason)
+    group.closing.close("another")
     if sent:
         await eventually_async(lambda: platform.reports, what="a report")
-    await group.refreshed()
+    await group.reports.refreshed()
     assert platform.reports[-1].closing == (reason if sent else None)
 
 
 async def test_a_crawl_is_closed_once_when_its_spider_is_open(platform, group):
     platform.set(closing=Closing("shutdown", attempt=5))
-    await group.refreshed()
+    await group.reports.refreshed()
     closed = []
-    group.on_closing = closed.append
+    group.closing.connect(closed.append, lambda: None)
     for _ in range(3):
-        await group.refreshed()
+        await group.reports.refreshed()
     assert closed == [Closing("shutdown", attempt=5)]
 
 
@@ -341,66 +369,67 @@ async def test_a_crawl_is_closed_once_when_its_spider_is_open(platform, group):
 
 
 @pytest.mark.parametrize(
-    ("reason", "left", "is_finished"),
+    ("reason", "left", "job_reason"),
     [
-        ("finished", {"workers": ()}, True),
-        ("finished", {"workers": (msgspec.structs.replace(ME, ended=True),)}, True),
-        ("finished", {"workers": (OTHER,)}, False),
-        ("finished", {"workers": (), "closing": Closing("shutdown")}, False),
-        ("shutdown", {"workers": ()}, False),
+        ("finished", {"workers": ()}, "finished"),
+        ("finished", {"workers": (msgspec.structs.replace(ME, ended=True),)}, "finished"),
+        ("finished", {"workers": (OTHER,)}, None),
+        ("finished", {"workers": (), "closing": Closing("cancelled")}, "cancelled"),
+        ("shutdown", {"workers": ()}, "shutdown"),
+        ("shutdown", {"workers": (), "closing": Closing("cancelled")}, "cancelled"),
     ],
 )
-async def test_the_last_worker_learns_that_the_crawl_is_finished(platform, group, reason, left, is_finished):
-    group.stats = lambda: {"item_scraped_count": Stat(StatKind.SUM, 5)}
+async def test_the_last_worker_learns_how_the_crawl_has_ended(platform, state, group, reason, left, job_reason):
+    state.stats = {"item_scraped_count": Stat(StatKind.SUM, 5)}
     platform.set(workers=())
-    await group.refreshed()
+    await group.reports.refreshed()
     platform.set(**left)
     if OTHER in platform.answer.workers:
-        await group.stop()
-    assert await group.leave(reason, RETRY) is is_finished
+        await group.reports.stop()
+    assert await group.end.leave(reason, platform.send, RETRY) == job_reason
     *_, first, last = platform.reports
-    assert (last.last, last.outcome, last.stats) == (True, reason, group.stats())
+    assert (last.last, last.outcome, last.stats) == (True, reason, state.stats)
     assert last.closing == (None if reason == "finished" else reason)
     assert last.number > first.number
 
 
-async def left(group, reason="finished"):
+async def left(platform, group, reason="finished"):
     """Let a worker leave in the background."""
-    leaving = asyncio.ensure_future(group.leave(reason, RETRY))
-    await group.refreshed()
+    leaving = asyncio.ensure_future(group.end.leave(reason, platform.send, RETRY))
+    await group.reports.refreshed()
     return leaving
 
 
 async def test_the_worker_with_the_lowest_attempt_leaves_last(platform, group):
     platform.set(workers=(ME, OTHER))
-    leaving = await left(group)
+    leaving = await left(platform, group)
     for number in (8, 9, 10):
         platform.set(workers=(ME, msgspec.structs.replace(OTHER, number=number)))
-        await group.refreshed()
+        await group.reports.refreshed()
         assert not leaving.done()
     platform.set(workers=(ME,))
-    await group.refreshed()
+    await group.reports.refreshed()
     await leaving
     assert platform.reports[-1].last
 
 
 async def test_a_worker_whose_journal_is_closed_reports_that_at_once(platform, group):
-    group.journal_closed()
+    group.liveness.close_journal()
     await eventually_async(lambda: platform.reports, what="a report")
     assert platform.reports[-1].closed
-    await group.refreshed()
+    await group.reports.refreshed()
     assert platform.reports[-1].closed
 
 
 async def test_a_closed_worker_has_no_slots_and_is_waited_for(platform, group):
     closed = msgspec.structs.replace(OTHER, closed=True)
     platform.set(workers=(ME, closed))
-    assert await group.live([journal_of(KEY, 5)]) == []
+    assert await group.liveness.live([journal_of(KEY, 5)]) == []
     reports = len(platform.reports)
-    assert await group.live([journal_of(KEY, 5)]) == []
+    assert await group.liveness.live([journal_of(KEY, 5)]) == []
     assert len(platform.reports) == reports, "it is listed, and is not looked up again"
-    leaving = await left(group)
-    await group.refreshed()
+    leaving = await left(platform, group)
+    await group.reports.refreshed()
     assert not leaving.done()
     platform.set(workers=(ME,))
     await leaving
@@ -410,7 +439,7 @@ async def test_a_closed_worker_has_no_slots_and_is_waited_for(platform, group):
 async def test_a_signal_ends_the_wait_for_the_others(platform, group, number):
     usual = signal.getsignal(number)
     platform.set(workers=(ME, OTHER))
-    leaving = await left(group)
+    leaving = await left(platform, group)
     signal.raise_signal(number)
     await leaving
     assert (platform.reports[-1].last, platform.reports[-1].outcome) == (True, "finished")
@@ -420,16 +449,16 @@ async def test_a_signal_ends_the_wait_for_the_others(platform, group, number):
 async def test_a_worker_that_waits_for_others_logs_which(platform, clock, group, caplog):
     caplog.set_level(logging.INFO)
     platform.set(workers=(ME, OTHER, LiveWorker(7, 3, 2)))
-    leaving = await left(group)
-    await group.refreshed()
+    leaving = await left(platform, group)
+    await group.reports.refreshed()
     assert "waits for the end" not in caplog.text
     for _ in range(3):
         clock.now += 5.0
-        await group.refreshed()
+        await group.reports.refreshed()
     await eventually_async(lambda: "waits" in caplog.text, what="a message")
     assert caplog.text.count("This worker waits for the end of worker 1 (attempt 5), worker 3 (attempt 7)") == 1
     platform.set(workers=(ME,))
-    await group.refreshed()
+    await group.reports.refreshed()
     await leaving
 
 
@@ -439,23 +468,23 @@ async def test_a_worker_that_waits_for_others_logs_which(platform, clock, group,
 )
 async def test_a_worker_that_closes_knows_whether_the_crawl_goes_on(platform, group, reason, closing, alone):
     platform.set(closing=closing)
-    group.close(reason)
-    assert await group.leaves_alone() is alone
+    group.closing.close(reason)
+    assert await group.closing.leaves_alone() is alone
 
 
 async def test_another_one_leaves_when_it_has_seen_that_the_lowest_is_alive(platform, clock, group):
     first = LiveWorker(2, 0, 5)
     platform.set(workers=(first, ME, OTHER))
-    leaving = await left(group)
+    leaving = await left(platform, group)
     for _ in range(5):
-        await group.refreshed()
+        await group.reports.refreshed()
         clock.now += 1.9
         assert not leaving.done()
     # It is silent, and was removed.
     second = LiveWorker(3, 0, 5)
     platform.set(workers=(second, ME, OTHER))
     for _ in range(3):
-        await group.refreshed()
+        await group.reports.refreshed()
         assert not leaving.done()
     platform.set(workers=(msgspec.structs.replace(second, number=6), ME, OTHER))
     await eventually_async(leaving.done, what="it leaves")
@@ -463,7 +492,81 @@ async def test_another_one_leaves_when_it_has_seen_that_the_lowest_is_alive(plat
 
 
 async def test_a_last_report_whose_answer_was_lost_is_no_failure(platform, group):
-    await group.stop()
+    await group.reports.stop()
     platform.errors = [Unreachable("no answer"), AttemptOver("over")]
-    assert not await group.leave("finished", RETRY)
+    assert await group.end.leave("finished", platform.send, RETRY) is None
     assert [report.last for report in platform.reports] == [True, True]
+
+
+# ── others that end with work left, after the end was found ──
+
+
+async def looks(is_over, platform=None, unfinished=0):
+    """A look at the work that is left; another worker ends meanwhile as the last of so many."""
+    if platform is not None:
+        platform.set(unfinished=unfinished)
+    return is_over
+
+
+@pytest.mark.parametrize(("is_over", "outcome"), [(True, "finished"), (False, "shutdown")])
+async def test_a_worker_that_waits_looks_again_when_another_one_has_ended_unfinished(
+    platform, group, caplog, is_over, outcome
+):
+    assert await group.end.found_by(lambda: looks(True))
+    group.end.look_with(lambda: looks(is_over))
+    platform.set(workers=(ME, OTHER))
+    leaving = await left(platform, group)
+    platform.set(workers=(), unfinished=1)
+    assert await leaving == outcome
+    assert platform.reports[-1].outcome == outcome
+    assert platform.reports[-1].unfinished == (1 if is_over else None)
+    assert ("its requests are left" in caplog.text) is not is_over
+
+
+async def test_a_worker_that_ends_during_the_look_is_looked_for_again(platform, group):
+    platform.set(unfinished=1)
+    await group.reports.refreshed()
+    assert await group.end.found_by(lambda: looks(True, platform, 2))
+    platform.set(workers=())
+    looked = []
+
+    async def look():
+        looked.append(True)
+        return True
+
+    group.end.look_with(look)
+    assert await group.end.leave("finished", platform.send, RETRY) == "finished"
+    assert (looked, platform.reports[-1].unfinished) == ([True], 2)
+
+
+async def test_a_worker_that_has_found_the_end_looks_no_more_when_all_others_have(platform, group):
+    platform.set(workers=(), unfinished=3)
+    await group.reports.refreshed()
+    assert await group.end.found_by(lambda: looks(True))
+
+    async def look():
+        raise AssertionError("it has looked again")
+
+    group.end.look_with(look)
+    assert await group.end.leave("finished", platform.send, RETRY) == "finished"
+    assert platform.reports[-1].unfinished == 3
+
+
+async def test_an_end_that_the_platform_did_not_accept_is_none(platform, group):
+    """Another worker has ended between the last two answers to this one."""
+    assert await group.end.found_by(lambda: looks(True))
+    await group.reports.refreshed()
+    await group.reports.stop()
+    platform.set(workers=(), unfinished=1)
+    assert await group.end.leave("finished", platform.send, RETRY) == "shutdown"
+
+
+async def test_a_worker_that_cannot_look_does_not_end_as_finished(platform, group):
+    assert await group.end.found_by(lambda: looks(True))
+
+    async def look():
+        raise Unreachable("no answer")
+
+    group.end.look_with(look)
+    platform.set(workers=(), unfinished=1)
+    assert await group.end.leave("finished", platform.send, RETRY) == "shutdown"
