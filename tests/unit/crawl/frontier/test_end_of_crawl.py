@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,7 +39,7 @@ class Wait:
 
 
 class Rest:
-    """The other workers, and the group."""
+    """The other workers, and the closing and the end of this one in the group."""
 
     def __init__(self) -> None:
         self.done = self.alone = False
@@ -48,6 +49,9 @@ class Rest:
 
     async def leaves_alone(self) -> bool:
         return self.alone
+
+    async def found_by(self, look: Callable[[], Awaitable[bool]]) -> bool:
+        return await look()
 
 
 @pytest.fixture
@@ -71,7 +75,7 @@ def end(wait: Wait, rest: Rest) -> EndOfCrawl:
     crawler: Any = SimpleNamespace(engine=SimpleNamespace(_start=None), settings=Settings())
     log: Any = SimpleNamespace(is_fenced=False)
     others: Any = rest
-    group: Any = rest
+    group: Any = SimpleNamespace(closing=rest, end=rest)
     keep_alive: Any = wait
     return EndOfCrawl(
         *(crawler, memory, slots, committer, log),

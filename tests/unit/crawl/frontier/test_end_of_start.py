@@ -37,7 +37,7 @@ class World:
     async def flush(self) -> None:
         await self.committed.wait()
 
-    def start_done(self) -> None:
+    def done(self) -> None:
         self.reports += 1
 
     def end(self) -> EndOfStart:

@@ -201,6 +201,35 @@ async def test_a_worker_that_waits_for_the_others_crawls_no_more(store: Store, j
     assert (await report(store, job, 3, number=2)).run_start
 
 
+@pytest.mark.parametrize(
+    ("left", "known", "expected"),
+    [
+        ("drained", 0, ("pending", None)),
+        ("drained", 1, ("finished", "finished")),
+        ("killed", 0, ("pending", None)),
+        ("killed", 1, ("finished", "finished")),
+    ],
+)
+async def test_an_end_that_was_found_before_another_worker_left_work_is_none(
+    store: Store, job: JobKey, left: str, known: int, expected: tuple[str, Any]
+) -> None:
+    """Workers that wait for the end know how many had ended unfinished when they found it, or looked again."""
+    for attempt in (1, 2):
+        await report(store, job, attempt, closed=True)
+    if left == "drained":
+        await report(store, job, 3, last=True, outcome="shutdown")
+        await store.attempts.give_back(Attempt(job, 3))
+    else:
+        await store.attempts.end(Attempt(job, 3), "killed by SIGKILL")
+    for attempt in (1, 2):
+        assert (await report(store, job, attempt, number=2, closed=True)).unfinished == 1
+        answer = await report(store, job, attempt, number=3, last=True, outcome="finished", unfinished=known)
+        assert answer.unfinished == 1
+    for attempt in (1, 2):
+        await store.attempts.end(Attempt(job, attempt), None)
+    assert await state(store, job) == expected
+
+
 async def test_no_worker_is_added_while_all_wait_for_each_other(store: Store, job: JobKey, look: Look) -> None:
     for attempt in (1, 2):
         await report(store, job, attempt, closed=True)
