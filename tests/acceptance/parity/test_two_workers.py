@@ -21,9 +21,8 @@ pytestmark = pytest.mark.timeout(2400)
 #: Spiders of different kinds; the others run with ``--full``.
 USUAL = frozenset(
     {
-        *("async-callbacks", "cb-kwargs", "cookie-jars", "crawl-spider", "duplicate-start-urls", "errback-retries"),
-        *("failures-retried", "feeds", "files-pipeline", "follow-all", "item-classes", "login-first", "priorities"),
-        *("redirects", "retries", "shared-counter", "sitemap-spider", "start-items", "statuses", "two-hosts"),
+        *("async-callbacks", "cb-kwargs", "cookie-jars", "crawl-spider", "errback-retries", "feeds", "files-pipeline"),
+        *("follow-all", "item-classes", "login-first", "redirects", "two-hosts"),
     }
 )
 

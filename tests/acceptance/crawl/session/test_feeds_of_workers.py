@@ -228,7 +228,13 @@ def finished(crawl: Crawl) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "fields"),
-    [("dict", ""), ("class", ""), ("both", ""), ("dict", "number,price"), ("class", "seen,stock,name")],
+    [
+        ("class", ""),
+        ("both", ""),
+        pytest.param("dict", "", marks=pytest.mark.full),
+        pytest.param("dict", "number,price", marks=pytest.mark.full),
+        pytest.param("class", "seen,stock,name", marks=pytest.mark.full),
+    ],
 )
 def test_several_workers_write_the_files_of_one(crawls, kind, fields):
     files = ("items.json", "items.jsonl", "items.csv", "items.xml")
