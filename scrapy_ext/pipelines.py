@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.crawler import Crawler
 
@@ -15,11 +15,13 @@ from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.commit.tracking import Entry, current
-from scrapy_ext.crawl.session.feed_items import FeedNotes
 from scrapy_ext.crawl.session.items import NotAnItemError, UnstorableItemError, item_to_json
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.crawl.session.writers import ItemSink
 from scrapy_ext.settings import SettingError
+
+if TYPE_CHECKING:
+    from scrapy_ext.crawl.session.feed_items import FeedNotes
 
 logger = logging.getLogger(__name__)
 

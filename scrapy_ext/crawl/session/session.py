@@ -18,7 +18,7 @@ import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 from scrapy import signals
@@ -41,7 +41,6 @@ from scrapy_ext.crawl.commit.leases import REPLACED
 from scrapy_ext.crawl.commit.target import Target
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import Ending
-from scrapy_ext.crawl.session.feeds import JobFeeds
 from scrapy_ext.crawl.session.group import RESUME, Membership, group_of
 from scrapy_ext.crawl.session.group_crawl import GroupCrawl, join_group, new_membership, permit_routed
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, JobOverError, open_job, open_job_of, running_job
@@ -56,6 +55,9 @@ from scrapy_ext.crawl.session.stats import JobStats, exporting_crawl
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.crawl.session.writers import ITEMS, ItemSink, Writers
 from scrapy_ext.settings import SettingError
+
+if TYPE_CHECKING:
+    from scrapy_ext.crawl.session.feeds import JobFeeds
 
 logger = logging.getLogger(__name__)
 
@@ -274,6 +276,9 @@ class Session:
         settings = self._crawler.settings
         try:
             if group_of(settings) is not None:
+                # Scrapy's exporters import item libraries, as pydantic, which take memory and time in each crawl.
+                from scrapy_ext.crawl.session.feeds import JobFeeds
+
                 self.feeds = JobFeeds.take(self._crawler)
             if self.failure is not None:
                 return
