@@ -19,12 +19,7 @@ from tests.acceptance.parity.two_workers import TwoWorkers
 pytestmark = pytest.mark.timeout(2400)
 
 #: Spiders of different kinds; the others run with ``--full``.
-USUAL = frozenset(
-    {
-        *("async-callbacks", "cb-kwargs", "cookie-jars", "crawl-spider", "errback-retries", "feeds", "files-pipeline"),
-        *("follow-all", "item-classes", "login-first", "redirects", "two-hosts"),
-    }
-)
+USUAL = frozenset({"cookie-jars", "crawl-spider", "errback-retries", "feeds", "item-classes", "login-first"})
 
 DEVIATIONS = tomllib.loads(Path(__file__).with_name("two_workers.toml").read_text("utf-8"))["deviation"]
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from scrapy_ext.client.platform.errors import NotFound, Unreachable
+from scrapy_ext.client.platform.slots import EachSlot
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.commit.assignment import Assignment
 from scrapy_ext.crawl.commit.events import Checkpoint, Chunk, Progress, Redo
@@ -94,6 +95,7 @@ async def test_a_takeover_that_dies_half_way_is_done_again_by_the_next(process, 
     watched = WatchedClient(client)
     dying = process()
     dying.finisher._client, dying.finisher.payloads._client = watched, watched.collections
+    dying.finisher._calls = EachSlot(watched.frontier, PROJECT, frontier)
     dying.finisher._retry = Retry(0.001, Backoff(0.001, 0.001))
     own = journal(watched, frontier, "dying", dying.finisher._retry, "commits-a")
     setattr(watched, side, fails(call, times=10**6))
