@@ -156,6 +156,6 @@ class _Joint(Generic[T, R]):
 
 
 def _cancel_unwanted(task: asyncio.Task[None], waiting: Sequence[tuple[object, asyncio.Future[R]]]) -> None:
-    """End a call for whose results nobody waits any more."""
+    """Cancel the task of a call without a waiting caller."""
     if all(future.cancelled() for _, future in waiting):
         task.cancel()
