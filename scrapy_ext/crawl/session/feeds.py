@@ -67,7 +67,6 @@ class JobFeeds:
     def __init__(self, crawler: Crawler, exporters: list[FeedExporter]) -> None:
         self._crawler = crawler
         self._exporters = exporters
-        self._marks: FeedMarks | None = None
         self.notes = FeedNotes()
 
     @classmethod
