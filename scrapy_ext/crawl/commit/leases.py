@@ -31,6 +31,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, NotFound, PlatformError
 from scrapy_ext.client.platform.slots import EachSlot, SlotCalls, Together
 from scrapy_ext.client.retry import Retry
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.commit.assignment import Assignment, Step, is_about_to_give_up, next_step
 from scrapy_ext.crawl.commit.events import Checkpoint, Progress
 from scrapy_ext.crawl.commit.execution import Finisher, take_over
@@ -46,6 +47,10 @@ _PAUSE: Final = 0.3
 _MOST_PAUSE: Final = 10.0
 #: Seconds in which a process that no longer claims a slot must give it up.
 _GIVE_UP_TIME: Final = 30.0
+#: Seconds until the assignment is read again after it has changed, since another change may follow: whoever waits for
+#: slots gets them from workers that see it. The pause grows by this factor, up to that of the liveness.
+_SOON: Final = 0.2
+_GROWTH: Final = 1.5
 
 
 class Liveness(Protocol):
@@ -316,6 +321,9 @@ class Leases:
         self._on_lost = on_lost
         #: Slots of the last change.
         self._active = set[int]()
+        #: Number of the record of the assignment that was read last, and seconds until the next read.
+        self._read = 0
+        self._until_next = _SOON
         self._tasks: list[asyncio.Task[None]] = []
 
     async def join(self) -> None:
@@ -334,15 +342,15 @@ class Leases:
 
     def start(self) -> None:
         """Start the tasks, in the running loop: two, since giving slots up takes as long as a request does."""
-        steps = (self._liveness.renew, self.balance)
-        self._tasks = [asyncio.ensure_future(self._each_heartbeat(step)) for step in steps]
+        steps = ((self._liveness.renew, self._liveness.pause), (self.balance, self._pause))
+        self._tasks = [asyncio.ensure_future(self._repeat(step, pause)) for step, pause in steps]
 
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _each_heartbeat(self, step: Callable[[], Awaitable[None]]) -> None:
+    async def _repeat(self, step: Callable[[], Awaitable[None]], pause: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
                 await step()
@@ -355,12 +363,21 @@ class Leases:
                 logger.exception("Unexpected error in the balance of slots")
                 self._on_lost(error)
                 return
-            await self._liveness.pause()
+            await pause()
+
+    async def _pause(self) -> None:
+        """Wait until the assignment is to be read again."""
+        with contextlib.suppress(*TIMEOUT_ERRORS):
+            async with timeout_after(self._until_next):
+                await self._liveness.pause()
+        self._until_next = min(_GROWTH * self._until_next, _MOST_PAUSE)
 
     async def balance(self) -> None:
         """Observe the other workers, and take or give up slots."""
         self._liveness.begin()
         number, assignment = await self._ownership.assignment()
+        if number != self._read:
+            self._read, self._until_next = number, _SOON
         await self._change(assignment.of(self._ownership.name))
         live = await self._liveness.live(assignment.owners.keys() - {self._ownership.name})
         step = next_step(assignment, self._ownership.name, live, self._slots)

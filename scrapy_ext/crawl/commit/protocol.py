@@ -36,10 +36,13 @@ from typing import ClassVar, Final, TypeAlias
 
 from scrapy_ext.crawl.commit import events
 
-#: A commit is due when this number of requests, items or bytes of items waits, and takes about as many.
-_REQUESTS: Final = 100
+#: A commit is due when this number of requests, items or bytes of items waits. It takes several calls, however few
+#: requests it has.
+_REQUESTS: Final = 400
 _ITEMS: Final = 1000
 _BYTES: Final = 1024 * 1024
+#: Requests that one commit takes at most.
+_MOST_REQUESTS: Final = 1000
 #: Payloads that are deleted together.
 _GARBAGE: Final = 30
 
@@ -353,7 +356,7 @@ class Commits(_Machine):
     def _take_lots(self) -> list[events.Lot]:
         taken: list[events.Lot] = []
         items = size = 0
-        while self._lots and len(taken) < 10 * _REQUESTS and items < _ITEMS and size < _BYTES:
+        while self._lots and len(taken) < _MOST_REQUESTS and items < _ITEMS and size < _BYTES:
             lot = self._lots.popleft()
             taken.append(lot)
             items += len(lot.items)

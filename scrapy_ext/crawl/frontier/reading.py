@@ -48,10 +48,12 @@ _ROUND_TRIPS: Final = 4
 _MOST_AHEAD: Final = 10
 #: Weight of the newest read.
 _NEWEST: Final = 0.3
-#: Seconds from the start of a round of sending and reading to the next one, while requests wait in memory and while
-#: none does: a round takes several calls, however few requests it has.
+#: Seconds from the start of a round of sending and reading to the next one: a round takes several calls, however few
+#: requests it has. The first while no request waits in memory, the others while some do: the next round is due when
+#: half of them will have been taken.
+_FAST_PACE: Final = 0.05
 _PACE: Final = 0.1
-_FAST_PACE: Final = 0.01
+_SLOW_PACE: Final = 0.3
 
 
 class ReadAhead:
@@ -83,6 +85,12 @@ class ReadAhead:
         self._since, self._taken = now, 0
         needed = int(_ROUND_TRIPS * self._rate * self._seconds)
         self.requests = min(max(self._least, needed), _MOST_AHEAD * self._least)
+
+    def pace(self, waiting: int) -> float:
+        """Return the seconds from one round to the next while so many requests wait in memory."""
+        if not waiting:
+            return _FAST_PACE
+        return min(max(_PACE, waiting / self._rate / 2), _SLOW_PACE) if self._rate else _PACE
 
     def most_of(self, usual: int) -> int:
         """Return the limit of one call that is ``usual`` for a platform that is near."""
@@ -223,8 +231,7 @@ class Feeder:
         """Wait until the next round is due: at once for finished requests that need their places."""
         demand = self._slots.demand
         while not demand.is_placing:
-            pace = _PACE if self._memory.waiting else _FAST_PACE
-            left = self._began + pace - self._ahead.now()
+            left = self._began + self._ahead.pace(self._memory.waiting) - self._ahead.now()
             if left <= 0 or not await demand.more(left):
                 break
         self._began = self._ahead.now()
@@ -243,7 +250,7 @@ class Feeder:
         starved, placing = slots.demand.take()
         # If there is nothing else to read, send early: the requests come back a round trip later.
         is_low = memory.expects_requests and self._is_low
-        if slots.is_unsent and (starved or placing or (not slots.is_unread and is_low)):
+        if slots.is_awaited or (slots.is_unsent and (starved or placing or (not slots.is_unread and is_low))):
             await self._end.before_work()
             await slots.flush()
         room = self._room(starved=starved, placing=placing)

@@ -204,6 +204,11 @@ class Slots:
     def is_unsent(self) -> bool:
         return bool(self._unsent)
 
+    @property
+    def is_awaited(self) -> bool:
+        """Return true if other workers may wait for unsent requests."""
+        return not self._unsent <= self._readers.keys()
+
     def send(self, slot: int, record: bytes, *, soon: bool = False) -> None:
         """Send a request to a slot, with others; ``soon``: the downloader waits for it."""
         writer = self._writers.get(slot)
@@ -213,6 +218,8 @@ class Slots:
         self._unsent.add(slot)
         if soon:
             self.demand.add(starved=True)
+        elif slot not in self._readers:
+            self.demand.add()
 
     def add_dead_letter(self, stored: Stored, error: str, level: int = logging.ERROR) -> None:
         """Move a request, with its error, to the dead letters, which no crawl reads."""

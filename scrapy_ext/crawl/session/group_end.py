@@ -156,6 +156,7 @@ class GroupEnd:
                 elif first.number > seen.number:
                     return
                 self._reports.hurry()
+            self._reports.settle()
             await self._reports.next_answer()
 
     def _stop_waiting(self) -> None:

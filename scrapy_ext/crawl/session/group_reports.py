@@ -1,5 +1,8 @@
 """Reports of a worker to the others of its group, every two seconds, and at once when something has changed for them.
 
+For a few seconds after a worker has come or gone, and while this one waits for the end of others, reports come sooner:
+permits go from one worker to another by a report of each, and a worker leaves when it has seen a report.
+
 Parts of the worker add what they have to each report, and take what concerns them from its answer
 (:class:`ReportPart`). Each report has the whole state of its worker, so a lost answer needs no repetition: the next
 report has it.
@@ -30,6 +33,11 @@ Send = Callable[[Report], Awaitable[ReportAnswer]]
 _ANSWER_SECONDS: Final = 4.0
 #: Seconds between two reports, at least.
 _LEAST: Final = 0.2
+#: Seconds for which reports come sooner, and seconds between them: at least, and for each worker, so that many workers
+#: do not send more than the platform can take.
+_SETTLING: Final = 4.0
+_SOON: Final = 0.5
+_SOON_EACH: Final = 0.05
 _REPORT: Final = "report to the other workers"
 
 
@@ -74,6 +82,9 @@ class Reports:
         self._due = asyncio.Event()
         self._round = asyncio.Event()
         self._failure: Exception | None = None
+        #: Workers of the last answer, and the time until which reports come sooner.
+        self._workers = frozenset[int]()
+        self._settles_until = joined
         self._task: asyncio.Task[None] | None = None
 
     def connect(self, part: ReportPart) -> None:
@@ -109,6 +120,10 @@ class Reports:
     def hurry(self) -> None:
         """Send a report at once."""
         self._due.set()
+
+    def settle(self) -> None:
+        """Let the reports of the next seconds come sooner."""
+        self._settles_until = self._clock() + _SETTLING
 
     async def next_answer(self) -> None:
         """Wait for the answer to the next report, or its failure."""
@@ -157,9 +172,16 @@ class Reports:
     async def _wait(self) -> None:
         """Wait until the next report is due."""
         with contextlib.suppress(*TIMEOUT_ERRORS):
-            async with timeout_after(max(self._sent.at + INTERVAL - self._clock(), 0.0)):
+            async with timeout_after(max(self._sent.at + self._interval - self._clock(), 0.0)):
                 await self._due.wait()
         await asyncio.sleep(max(self._sent.at + _LEAST - self._clock(), 0.0))
+
+    @property
+    def _interval(self) -> float:
+        """Seconds from one report to the next."""
+        if self._clock() > self._settles_until:
+            return INTERVAL
+        return min(max(_SOON, _SOON_EACH * len(self._workers)), INTERVAL)
 
     async def _report(self, send: Send) -> ReportAnswer:
         report = self.next()
@@ -174,5 +196,9 @@ class Reports:
 
     def _take(self, answer: ReportAnswer) -> None:
         self.answer = answer
+        workers = frozenset(worker.attempt for worker in answer.workers if not worker.ended)
+        if workers != self._workers:
+            self._workers = workers
+            self.settle()
         for part in self._parts:
             part.answered(answer)
