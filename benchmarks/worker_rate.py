@@ -94,7 +94,7 @@ class Crawled:
 def main() -> None:
     given = options(
         __doc__,
-        full={"servers": ["sqlite"], "workers": [1, 2], "pages": 12_800, "chains": 128, "rounds": 3},
+        full={"servers": ["sqlite"], "workers": [1, 2], "pages": 25_600, "chains": 512, "rounds": 3},
         quick={"servers": ["sqlite"], "workers": [1, 2], "pages": 512, "chains": 64, "rounds": 1},
     )
     with extraction(10_000) as at:

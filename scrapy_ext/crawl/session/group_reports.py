@@ -78,8 +78,10 @@ class Reports:
         self._parts: list[ReportPart] = []
         #: The last report, and the last one that was answered.
         self._sent = self._stored = _Sent(empty.number, joined)
-        #: Set when a report is due at once, and after each report.
-        self._due = asyncio.Event()
+        #: Whether a report is due at once.
+        self._is_due = False
+        #: Set when the time of the next report has changed, and after each report.
+        self._changed = asyncio.Event()
         self._round = asyncio.Event()
         self._failure: Exception | None = None
         #: Workers of the last answer, and the time until which reports come sooner.
@@ -119,11 +121,13 @@ class Reports:
 
     def hurry(self) -> None:
         """Send a report at once."""
-        self._due.set()
+        self._is_due = True
+        self._changed.set()
 
     def settle(self) -> None:
         """Let the reports of the next seconds come sooner."""
         self._settles_until = self._clock() + _SETTLING
+        self._changed.set()
 
     async def next_answer(self) -> None:
         """Wait for the answer to the next report, or its failure."""
@@ -152,7 +156,7 @@ class Reports:
     async def _report_always(self, send: Send, on_lost: Callable[[Exception], None]) -> None:
         while True:
             await self._wait()
-            self._due.clear()
+            self._is_due = False
             try:
                 self._take(await self._report(send))
             except JOB_ENDED as error:
@@ -171,9 +175,11 @@ class Reports:
 
     async def _wait(self) -> None:
         """Wait until the next report is due."""
-        with contextlib.suppress(*TIMEOUT_ERRORS):
-            async with timeout_after(max(self._sent.at + self._interval - self._clock(), 0.0)):
-                await self._due.wait()
+        while not self._is_due and (left := self._sent.at + self._interval - self._clock()) > 0:
+            with contextlib.suppress(*TIMEOUT_ERRORS):
+                async with timeout_after(left):
+                    await self._changed.wait()
+            self._changed.clear()
         await asyncio.sleep(max(self._sent.at + _LEAST - self._clock(), 0.0))
 
     @property
