@@ -11,7 +11,6 @@ report has it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -176,9 +175,11 @@ class Reports:
     async def _wait(self) -> None:
         """Wait until the next report is due."""
         while not self._is_due and (left := self._sent.at + self._interval - self._clock()) > 0:
-            with contextlib.suppress(*TIMEOUT_ERRORS):
+            try:
                 async with timeout_after(left):
                     await self._changed.wait()
+            except TIMEOUT_ERRORS:
+                break
             self._changed.clear()
         await asyncio.sleep(max(self._sent.at + _LEAST - self._clock(), 0.0))
 

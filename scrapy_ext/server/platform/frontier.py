@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from operator import itemgetter
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 from starlette.responses import Response
@@ -30,6 +30,17 @@ class _RawRequest(frontier.FrontierRequest):
     qdata: msgspec.Raw = msgspec.Raw(b"null")
     fdata: msgspec.Raw = msgspec.Raw(b"")
 
+
+class Raw(Protocol):
+    """A request with the bytes of its data."""
+
+    fp: str
+    p: int
+    qdata: msgspec.Raw
+    fdata: msgspec.Raw
+
+
+R = TypeVar("R", bound=Raw)
 
 _decode: Final = decoder(frontier.FrontierRequest)
 _decode_lines: Final = decoder(frontier.FrontierRequest, lines=True)
@@ -74,7 +85,7 @@ def _slot(call: Call) -> Slot:
 async def _add(call: Call) -> Response:
     slot = _slot(call)
     added = 0
-    async for requests in bodies.gathered(call.request, _queued, decode_usual=_all_queued):
+    async for requests in bodies.gathered(call.request, _queued_of, decode_usual=_all_queued):
         added += await call.store.frontier.add(slot, requests, call.attempt)
     call.wrote(added)
     return json(frontier.NewCount(added))
@@ -92,24 +103,36 @@ def _all_queued(block: bodies.Block) -> list[QueuedRequest] | None:
     # In such lines, no object spans a line break: nowhere else does `}` precede `{`. So there is one in each.
     if len(requests) != len(block.lines) or not all(map(frontier.is_valid, requests)):
         return None
-    return [
-        QueuedRequest(raw.fp.encode(), b"[%b,%b]" % (_encode(raw.fp), raw.qdata), bytes(raw.fdata) or None, raw.p)
-        for raw in raws
-    ]
+    return list(map(queued, raws))
 
 
-def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
-    place = f"line {number}"
+def _queued_of(line: bytes, number: int) -> tuple[QueuedRequest]:
+    return (queued(checked(line, f"line {number}", _decode, _decode_raw, "a request object")),)
+
+
+def queued(raw: Raw) -> QueuedRequest:
+    """Return a request as it is stored."""
+    return QueuedRequest(raw.fp.encode(), b"[%b,%b]" % (_encode(raw.fp), raw.qdata), bytes(raw.fdata) or None, raw.p)
+
+
+def checked(
+    line: bytes,
+    place: str,
+    decode: Callable[[bytes], frontier.FrontierRequest],
+    decode_raw: Callable[[bytes], R],
+    what: str,
+) -> R:
+    """Return the request of a line. ``decode`` verifies that its data is JSON. Raises :class:`ContractError`;
+    ``what``: what the line should be."""
     try:
-        request = _decode(line)  # completely, to verify that its data is JSON
-        raw = _decode_raw(line)
+        request = decode(line)
+        raw = decode_raw(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise bodies.not_json(place, "a request object", error) from None
+        raise bodies.not_json(place, what, error) from None
     faults = list(frontier.request_faults(request, len(line), place))
     if faults:
         raise ContractError(faults)
-    pair = b"[" + _encode(raw.fp) + b"," + bytes(raw.qdata) + b"]"
-    return (QueuedRequest(raw.fp.encode(), pair, bytes(raw.fdata) or None, raw.p),)
+    return raw
 
 
 @ROUTES.add(

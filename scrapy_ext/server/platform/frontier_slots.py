@@ -16,12 +16,13 @@ from starlette.responses import Response
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform import frontier
 from scrapy_ext.api.platform.frontier import MAX_SLOTS, ProcessedBatches, SlotBatch, SlotRead, SlotRequest
-from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import hold_answer, result_of
 from scrapy_ext.server.http.routes import Access, Routes
+from scrapy_ext.server.platform.frontier import checked, queued
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch
 
 T = TypeVar("T")
@@ -73,11 +74,12 @@ class _SlotsOf:
 async def _add(call: Call) -> Response:
     slots, counts = _SlotsOf(call), Counter[str]()
 
-    def queued(line: bytes, number: int) -> tuple[tuple[Slot, QueuedRequest]]:
-        name, request = _queued(line, place := f"line {number}")
-        return ((slots.named(name, place), request),)
+    def located(line: bytes, number: int) -> tuple[tuple[Slot, QueuedRequest]]:
+        place = f"line {number}"
+        raw = checked(line, place, _decode_request, _decode_raw, "a request object with its slot")
+        return ((slots.named(raw.slot, place), queued(raw)),)
 
-    async for requests in bodies.gathered(call.request, queued):
+    async for requests in bodies.gathered(call.request, located):
         by_slot: dict[Slot, list[QueuedRequest]] = {}
         for slot, request in requests:
             by_slot.setdefault(slot, []).append(request)
@@ -85,19 +87,6 @@ async def _add(call: Call) -> Response:
         counts.update({slot.name: count for slot, count in added.items()})
     call.wrote(counts.total())
     return json(frontier.SlotCounts(counts.total(), counts))
-
-
-def _queued(line: bytes, place: str) -> tuple[str, QueuedRequest]:
-    try:
-        request = _decode_request(line)  # completely, to verify that its data is JSON
-        raw = _decode_raw(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise bodies.not_json(place, "a request object with its slot", error) from None
-    faults = list(frontier.request_faults(request, len(line), place))
-    if faults:
-        raise ContractError(faults)
-    pair = b"[" + _encode(raw.fp) + b"," + bytes(raw.qdata) + b"]"
-    return raw.slot, QueuedRequest(raw.fp.encode(), pair, bytes(raw.fdata) or None, raw.p)
 
 
 @ROUTES.add(
@@ -111,8 +100,12 @@ async def _read(call: Call) -> Response:
     slots, reads = _SlotsOf(call), dict[Slot, SlotRead]()
 
     def read(line: bytes, number: int) -> tuple[()]:
-        asked = _line(line, f"line {number}", _decode_read, '{"slot": "0", "mincount": 100, "known": []}')
-        reads[slots.named(asked.slot, f"line {number}")] = asked
+        place = f"line {number}"
+        asked = _line(line, place, _decode_read, '{"slot": "0", "mincount": 100, "known": []}')
+        slot = slots.named(asked.slot, place)
+        if slot in reads:
+            raise refused(place, f"names slot {asked.slot} again", "Name each slot once, with all known batches.")
+        reads[slot] = asked
         return ()
 
     async for _ in bodies.gathered(call.request, read):

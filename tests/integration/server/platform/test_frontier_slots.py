@@ -48,6 +48,14 @@ async def test_known_batches_are_left_out_but_count(http: Http, frontier: str) -
     assert [len(batch["requests"]) for batch in second] == [100]
 
 
+async def test_a_read_names_each_slot_once(http: Http, frontier: str) -> None:
+    await http.post(f"{frontier}/s", [{"slot": "0", "fp": "/a"}])
+    answer = await http.post(f"{frontier}/q", [{"slot": "0", "mincount": 9}, {"slot": "0", "mincount": 1}])
+    assert answer.status == 400
+    assert "line 2" in answer.text
+    assert "slot 0 again" in answer.text
+
+
 async def test_processed_batches_are_deleted_from_their_own_slots(http: Http, frontier: str) -> None:
     await http.post(f"{frontier}/s", [{"slot": str(n % 2), "fp": f"/{n}"} for n in range(4)])
     ids = {

@@ -18,7 +18,7 @@ class Life:
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = [*errors]
-        self.renewed = 0
+        self.renewed = self.begun = 0
 
     async def renew(self) -> None:
         if self.errors:
@@ -29,6 +29,7 @@ class Life:
         await asyncio.sleep(0)
 
     def begin(self) -> None:
+        self.begun += 1
         raise PlatformError("no balance in this test")
 
 
@@ -55,4 +56,15 @@ async def test_a_platform_that_is_away_is_tried_again() -> None:
     leases.start()
     await eventually_async(lambda: life.renewed, what="a renewal")
     assert lost == []
+    await leases.close()
+
+
+async def test_the_assignment_is_read_again_before_the_next_heartbeat() -> None:
+    unused: Any = None
+    life: Any = Life()
+    life.pause = asyncio.Event().wait  # a heartbeat that never comes
+    leases = Leases(unused, 4, life, on_change=unused, on_lost=unused)
+    leases.start()
+    await eventually_async(lambda: life.begun > 2, what="a third read")
+    assert life.renewed == 1
     await leases.close()

@@ -53,6 +53,15 @@ def test_a_crawl_that_waits_for_each_read_reads_more_until_it_takes_what_it_can(
     assert got[-1] == could_take
 
 
+def test_a_round_is_due_when_half_of_what_waits_will_have_been_taken() -> None:
+    crawl = Crawl(300, 0.1)
+    assert crawl.ahead.pace(0) < crawl.ahead.pace(50)
+    for _ in range(20):
+        crawl.read(50)  # 500 a second
+    assert crawl.ahead.pace(200) == pytest.approx(0.2, rel=0.05)
+    assert crawl.ahead.pace(0) < crawl.ahead.pace(10) < crawl.ahead.pace(200) < crawl.ahead.pace(10_000) < 0.5
+
+
 def test_it_is_the_setting_again_when_the_crawl_is_slow() -> None:
     crawl = Crawl(300, 0.5)
     for _ in range(20):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import time
 from types import SimpleNamespace
 
 import msgspec
@@ -13,7 +14,7 @@ import pytest
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.job_data import journal_of
 from scrapy_ext.api.platform.stat_kinds import Stat, StatKind
-from scrapy_ext.api.platform.workers import Closing, Counts, LiveWorker, Queue, ReportAnswer
+from scrapy_ext.api.platform.workers import Closing, Counts, LiveWorker, Queue, Report, ReportAnswer
 from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unreachable
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.session import group_reports
@@ -172,6 +173,19 @@ async def test_a_worker_that_is_over_learns_it_and_reports_nothing_more(platform
     with pytest.raises(type(error)):
         await group.reports.refreshed()
     assert len(platform.reports) == 1
+
+
+async def test_reports_come_sooner_after_a_worker_has_come_and_while_one_waits_for_the_others(platform, monkeypatch):
+    for name, seconds in (("_LEAST", 0.0), ("_SOON", 0.01), ("_SETTLING", 0.0), ("INTERVAL", 3600.0)):
+        monkeypatch.setattr(group_reports, name, seconds)
+    reports = group_reports.Reports(Report(job=str(KEY), attempt=4, number=1), JOINED, time.monotonic())
+    reports.start(platform.send, [].append)
+    await reports.refreshed()  # the first answer names the first worker
+    monkeypatch.setattr(group_reports, "_SETTLING", 1000.0)
+    sent = len(platform.reports)
+    reports.settle()
+    await eventually_async(lambda: len(platform.reports) > sent + 2, what="reports before their interval")
+    await reports.stop()
 
 
 # ── other workers ──
