@@ -36,7 +36,7 @@ RUNS: Final = (
     Run("opentelemetry_cost", {"pages": 3000, "gets": 8000, "rounds": 3}, minutes=2),
     # ── a crawl by several workers ──
     Run("politeness", {}, minutes=7),
-    Run("worker_rate", {"rounds": 3, "pages": 25_600}, minutes=10),
+    Run("worker_rate", {}, minutes=8),
     Run("worker_growth", {}, minutes=5),
     Run("worker_reports", {}, minutes=3),
     Run("stream_segments", {}, minutes=8),
