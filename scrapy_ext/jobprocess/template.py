@@ -7,8 +7,8 @@ job exists. A worker runs the same command of Scrapy, with a few settings more. 
 - This process has one thread, no event loop and no reactor, since a fork copies nothing but the thread that calls it.
 - What it has imported is frozen for the garbage collector, which would write to each object. So the workers share these
   pages.
-- A worker that a signal has killed is replaced, :data:`REPLACEMENTS` times altogether, while any
-  other worker lives. One that ends by itself, or by a signal that asks for its end, is not.
+- A worker that a signal has killed is replaced, :data:`REPLACEMENTS` times in an hour, while any other worker lives.
+  One that ends by itself, or by a signal that asks for its end, is not.
 - It ignores the interrupt of the terminal, which reaches each worker as well. It ends with the last worker that it has
   forked, and is not needed by any: when it is killed, they go on.
 """
@@ -24,6 +24,8 @@ import select
 import signal
 import sys
 import threading
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Workers that are forked in place of killed ones.
+#: Workers that are forked in place of killed ones in an hour, in seconds.
 REPLACEMENTS: Final = 5
+_HOUR: Final = 3600.0
 #: Signals that ask a process to end.
 _ASKED: Final = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
 #: Priority of settings above those of the command line.
@@ -115,7 +118,8 @@ class Template:
         self._fork_line = fork
         #: Place of each worker in the line, by its process ID.
         self._running: dict[int, int] = {}
-        self._replacements = REPLACEMENTS
+        #: Times of the last replacements, on the monotonic clock.
+        self._replaced = deque[float](maxlen=REPLACEMENTS)
 
     def run(self) -> int | None:
         """Fork the workers, and wait until all have ended. Returns in each worker its place, None in this process."""
@@ -143,10 +147,13 @@ class Template:
         if not os.WIFSIGNALED(status) or os.WTERMSIG(status) in _ASKED or not (self._running or _input_is_open()):
             return False
         killed = f"The worker with process ID {pid} was killed ({signal.Signals(os.WTERMSIG(status)).name})"
-        if not self._replacements:
-            logger.error("%s and is not replaced: %d others were. The crawl goes on", killed, REPLACEMENTS)
+        now = time.monotonic()
+        if len(self._replaced) == REPLACEMENTS and now - self._replaced[0] < _HOUR:
+            logger.error(
+                "%s and is not replaced: %d others were within an hour. The crawl goes on", killed, REPLACEMENTS
+            )
             return False
-        self._replacements -= 1
+        self._replaced.append(now)
         logger.warning("%s and is replaced", killed)
         return True
 

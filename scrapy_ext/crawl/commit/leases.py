@@ -324,6 +324,8 @@ class Leases:
         #: Number of the record of the assignment that was read last, and seconds until the next read.
         self._read = 0
         self._until_next = _SOON
+        #: Whether it was logged that there are more workers than slots.
+        self._is_surplus = False
         self._tasks: list[asyncio.Task[None]] = []
 
     async def join(self) -> None:
@@ -382,6 +384,8 @@ class Leases:
         live = await self._liveness.live(assignment.owners.keys() - {self._ownership.name})
         step = next_step(assignment, self._ownership.name, live, self._slots)
         if step is None:
+            if len(live) >= self._slots and not assignment.of(self._ownership.name):
+                self._log_surplus(len(live) + 1)
             return
         mine = assignment.of(self._ownership.name)
         if step.slots < mine:
@@ -391,6 +395,15 @@ class Leases:
         else:
             await self._complete(step.removed)
             await self._ownership.assign(number, assignment, mine, step.removed)
+
+    def _log_surplus(self, workers: int) -> None:
+        if not self._is_surplus:
+            self._is_surplus = True
+            logger.warning(
+                "This worker has nothing to do: the frontier has %d slots, each of which is in one of its %d workers. "
+                "Run as many workers as it has slots, at most, or a new job with a higher FRONTIER_SLOTS",
+                *(self._slots, workers),
+            )
 
     async def _complete(self, names: Collection[str]) -> None:
         """Complete the last commits of dead workers of a group that have no slots: one may have run ``start()``. Other

@@ -38,9 +38,9 @@ logger = logging.getLogger(__name__)
 _NO_LONGER_RUNS: Final = (409, 404)
 
 _TOO_MANY_LOSSES: Final = (
-    "The crawl ends, since it has lost five times as many workers as it may have: they were killed, or sent no report "
-    "for FRONTIER_LEASE_TIME seconds, as while a callback blocks the event loop. The log of the job names each loss. "
-    f"{REMEDY}"
+    "The crawl ends, since it has lost five times as many workers in an hour as it may have: they were killed, or sent "
+    "no report for FRONTIER_LEASE_TIME seconds, as while a callback blocks the event loop. The log of the job names "
+    f"each loss. {REMEDY}"
 )
 
 

@@ -38,7 +38,7 @@ async def worker_ended(tx: Transaction, key: JobKey, worker: EndedWorker, stamp:
     group = await lock_group(tx, key)
     if group is None:
         return False
-    group = _without(group, worker)
+    group = _without(group, worker, stamp.now)
     job = await get_job(tx, key, lock=True)
     if job is not None:
         group = group.closed_with(job)
@@ -55,11 +55,11 @@ async def worker_ended(tx: Transaction, key: JobKey, worker: EndedWorker, stamp:
     return True
 
 
-def _without(group: Group, worker: EndedWorker) -> Group:
+def _without(group: Group, worker: EndedWorker, now: int) -> Group:
     group = group._replace(ended=group.ended.plus(worker.removed, None if worker.lost else worker.outcome))
     attempt = worker.removed.row.attempt
     if worker.lost:
-        return group.lost(attempt)
+        return group.lost(attempt, now)
     if worker.outcome in (None, FINISHED, SHUTDOWN):
         return group
     return group.closed(Closing(worker.outcome or "", attempt=attempt))

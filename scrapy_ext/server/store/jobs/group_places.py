@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scrapy_ext.api.platform.job_data import frontier_of
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.scaling import has_room, proposal
@@ -102,6 +103,10 @@ async def set_bounds(tx: Transaction, key: JobKey, bounds: Bounds, now: int) -> 
     rows = await rows_of(tx, key)
     if job.state is JobState.RUNNING and (group is None or not any(row.node for row in rows)):
         raise _refused(f"{key} runs, and no node can add workers to it", f"Start it again, with {JOB_WORKERS}.")
+    slots = await _slots_of(tx, key)
+    if slots is not None and bounds.most > slots:
+        rule = f"{key} has a frontier of {slots} slots, each of which is in one worker: {bounds.most} are too many"
+        raise _refused(rule, f"Choose {slots} at most, or start a new job with a higher FRONTIER_SLOTS.")
     await save(tx, key, {**job.metadata, JOB_WORKERS: bounds.text}, now)
     if group is None:
         return
@@ -109,6 +114,14 @@ async def set_bounds(tx: Transaction, key: JobKey, bounds: Bounds, now: int) -> 
     await save_group(tx, key, group)
     if job.state is JobState.RUNNING:
         await set_vacant(tx, key, wanted(group.closed_with(job), rows))
+
+
+async def _slots_of(tx: Transaction, key: JobKey) -> int | None:
+    """Return the number of slots that a job has declared for its own frontier."""
+    row = await tx.fetchrow(
+        "SELECT slots FROM frontier_feeds WHERE project = $1 AND frontier = $2", key.project, frontier_of(key)
+    )
+    return None if row is None else int(row[0])
 
 
 def _refused(rule: str, remedy: str, status: int = 409) -> ContractError:

@@ -15,7 +15,7 @@ from scrapy_ext.server.store.jobs.group_stats import Ended
 from scrapy_ext.server.store.jobs.rows import StoredJob, get_job
 from scrapy_ext.server.store.jobs.states import CANCELLED
 
-#: Lost workers after which a job is closed, by the highest number of its workers.
+#: Workers lost in an hour after which a job is closed, by the highest number of its workers.
 _LOSSES: Final = 5
 _COLUMNS: Final = "least, most, target, changed, last_attempt, closing, start_attempt, started, losses, stats"
 _OF_JOB: Final = "project = $1 AND spider = $2 AND job = $3"
@@ -55,10 +55,10 @@ class Group(NamedTuple):
             return self.closed(Closing(reason_text(str(job.metadata.get("close_reason") or SHUTDOWN))))
         return self
 
-    def lost(self, attempt: int) -> Group:
-        """Return the group after the loss of a worker; too many losses close it."""
-        group = self._replace(losses=self.losses + 1)
-        return group if group.losses < _LOSSES * self.most else group.closed(Closing(NODE_LOST, attempt=attempt))
+    def lost(self, attempt: int, now: int) -> Group:
+        """Return the group after the loss of a worker; too many losses in an hour close it."""
+        group = self._replace(losses=self.losses + 1, ended=self.ended.with_loss(now))
+        return group if group.ended.lost < _LOSSES * self.most else group.closed(Closing(NODE_LOST, attempt=attempt))
 
     def resumed(self, bounds: Bounds | None, now: int) -> Group:
         """Return the group for a new start, after all its workers have ended. ``bounds``: others from now on."""

@@ -27,6 +27,8 @@ from scrapy_ext.server.store.jobs.rows import MAX_METADATA_BYTES
 
 #: Rows of runs that are kept.
 _MOST_RUNS: Final = 100
+#: Milliseconds for which losses of workers count together.
+_LOSSES_COUNT: Final = 3_600_000
 _encode: Final = msgspec.json.encode
 _decode: Final = msgspec.json.Decoder(dict[str, Stat]).decode
 
@@ -37,7 +39,8 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
     ``began``: time (ms) when this run began. ``counts``, ``item_time``: numbers of its workers, and the time (ms) of
     their last item. ``lowest``: the lowest number of these workers. ``found_end``: a worker has found the end of the
     crawl, and none has been lost or has left since, whose work a successor would complete. ``unfinished``: the number
-    of those that were lost or have left. ``stats``: of all runs.
+    of those that were lost or have left. ``stats``: of all runs. ``lost``: the number of workers that were lost within
+    an hour ``lost_since`` a time (ms).
     """
 
     began: int | None = None
@@ -47,6 +50,8 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
     found_end: bool = False
     unfinished: int = 0
     stats: msgspec.Raw = msgspec.Raw(b"{}")
+    lost_since: int = 0
+    lost: int = 0
 
     def next_run(self) -> Ended:
         """Return what stays when all workers have ended."""
@@ -64,7 +69,14 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
             self.found_end and outcome == FINISHED,
             self.unfinished + (outcome != FINISHED),
             msgspec.Raw(_encode(_bounded(self._merged(row.worker, _decode(self.stats), stats)))),
+            *(self.lost_since, self.lost),
         )
+
+    def with_loss(self, now: int) -> Ended:
+        """Return them with one more lost worker; losses of more than an hour ago count no more."""
+        is_over = now - self.lost_since >= _LOSSES_COUNT
+        since, lost = (now, 0) if is_over else (self.lost_since, self.lost)
+        return msgspec.structs.replace(self, lost_since=since, lost=lost + 1)
 
     def with_live(self, rows: Sequence[AttemptRow], stats: Mapping[int, Mapping[str, Stat]]) -> dict[str, Stat]:
         """Return the stats of all workers. What was set has the value of the worker with the lowest number."""

@@ -154,7 +154,7 @@ async def _without_silent(this: _Reporting, group: Group, silent: Silent) -> Gro
     removed = await remove_row(tx, key, row.attempt)
     if removed is None:
         return group
-    return group._replace(ended=group.ended.plus(removed)).lost(row.attempt)
+    return group._replace(ended=group.ended.plus(removed)).lost(row.attempt, this.stamp.now)
 
 
 def _with_starter(group: Group, own: AttemptRow, rows: Sequence[AttemptRow]) -> Group:

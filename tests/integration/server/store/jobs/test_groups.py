@@ -242,14 +242,15 @@ async def test_nobody_joins_a_job_of_nodes(store: Store, job: JobKey) -> None:
         await store.groups.report(job, Report(job=str(job), nonce="0" * 32, number=1))
 
 
-async def test_a_job_loses_no_more_workers_than_five_times_the_highest_number(
-    store: Store, job: JobKey, change: Change
+@pytest.mark.parametrize(("minutes", "reason"), [(59, "node_lost"), (61, None)])
+async def test_a_job_loses_no_more_workers_in_an_hour_than_five_times_the_highest_number(
+    store: Store, job: JobKey, change: Change, clock: Clock, minutes: int, reason: str | None
 ) -> None:
-    await change("UPDATE worker_groups SET losses = 14")
+    since = clock.now - 60_000 * minutes
+    await change(f'UPDATE worker_groups SET losses = 14, stats = \'{{"lost_since":{since},"lost":14}}\'')
     await store.attempts.end(Attempt(job, 2), "killed by SIGKILL")
     closing = (await report(store, job, 1)).closing
-    assert closing is not None
-    assert closing.reason == "node_lost"
+    assert (closing and closing.reason) == reason
 
 
 async def test_a_process_of_a_job_without_a_group_ends_it_as_ever(store: Store, job: JobKey, change: Change) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.api.platform.feeding import Feed
+from scrapy_ext.api.platform.job_data import frontier_of
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.permits import DomainReport
@@ -207,6 +209,16 @@ async def test_more_workers_are_placed(store: Store, look: Look) -> None:
     await store.groups.set_bounds(key, Bounds(3, 8))
     assert await vacant(look) == [1]
     assert await placed(store) == [(key, 3)]
+
+
+async def test_more_workers_than_the_frontier_has_slots_are_refused(store: Store) -> None:
+    await join(store, "a", 4)
+    key = await add(store, "2")
+    await placed(store)
+    await store.feeds.declare(key.project, frontier_of(key), Feed(slots=8))
+    with pytest.raises(ContractError, match=r"frontier of 8 slots.*9 are too many"):
+        await store.groups.set_bounds(key, Bounds(3, 9))
+    await store.groups.set_bounds(key, Bounds(3, 8))
 
 
 async def test_a_pending_job_gets_other_bounds(store: Store) -> None:
