@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,6 +89,13 @@ def politeness(path: Path, result: Any) -> str:
     return histograms.draw(
         path, title, "share of the distances, in quarters of the delay; the last: 3 and more", edges, counts
     )
+
+
+def large_crawl(path: Path, result: Any) -> str:
+    pairs = list(pairwise(result["points"]))
+    rates = [(after[0], (after[1] - before[1]) / (after[0] - before[0])) for before, after in pairs]
+    title = f"{result['pages']:,} pages by {result['workers']} workers; {result['killed']} were killed"
+    return timeline.draw(path, title, "over the seconds since its start", [("pages a second", rates)])
 
 
 def worker_growth(path: Path, result: Any) -> str:

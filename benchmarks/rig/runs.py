@@ -37,6 +37,7 @@ RUNS: Final = (
     # ── a crawl by several workers ──
     Run("politeness", {}, minutes=7),
     Run("worker_rate", {}, minutes=8),
+    Run("large_crawl", {}, minutes=28),
     Run("worker_growth", {}, minutes=5),
     Run("worker_reports", {}, minutes=3),
     Run("stream_segments", {}, minutes=8),
