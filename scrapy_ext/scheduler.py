@@ -230,20 +230,38 @@ class FrontierScheduler(BaseScheduler):
         return await self._open_owned(ownership)
 
     async def _read_slots(self, name: str) -> None:
-        """Keep the slots of a frontier that exists, as its requests have them. Workers of a group choose those of a new
-        one."""
-        settings, project = self._crawler.settings, self._session.job.key.project
+        """Keep the slots of a frontier that exists, as its requests have them."""
+        settings = self._crawler.settings
         is_chosen = (settings.getpriority("FRONTIER_SLOTS") or 0) > 0
-        try:
-            feed = await self._session.client.frontier.feed(project, name)
-        except NotFound:
-            self._spreads = self._session.group is not None and names.CRAWL_SPREAD.read(settings)
-            if self._session.group is not None and not is_chosen:
-                self._slots = max(_SLOTS_OF_WORKER * workers_of(settings), self._slots)
+        feed = await self._feed(name)
+        if self._session.group is not None and (feed is None or feed.slots is None):
+            feed = await self._first_feed(name, is_chosen=is_chosen)
+        self._spreads = feed is not None and feed.spread
+        if feed is None or feed.slots is None or is_chosen:
             return
-        self._spreads = feed.spread
-        if feed.spread and feed.slots is not None and not is_chosen:
+        if feed.spread or self._session.group is not None:
             self._slots = feed.slots
+
+    async def _first_feed(self, name: str, *, is_chosen: bool) -> Feed | None:
+        """Return the feed of a frontier without requests, as the first worker of this group has declared it."""
+        settings, group_size = self._crawler.settings, workers_of(self._crawler.settings)
+        slots = self._slots if is_chosen else max(_SLOTS_OF_WORKER * group_size, self._slots)
+        feed = Feed(
+            slots,
+            open=bool(self._keep_alive) or self._name is not None,
+            own_fingerprints=has_own_fingerprints(self._crawler),
+            spread=names.CRAWL_SPREAD.read(settings),
+        )
+        frontier, project = self._session.client.frontier, self._session.job.key.project
+        declare = partial(frontier.declare, project, name, feed, keep=True, attempts=1)
+        await self._retry.until_done(declare, "store the slots of the frontier")
+        return await self._feed(name)
+
+    async def _feed(self, name: str) -> Feed | None:
+        try:
+            return await self._session.client.frontier.feed(self._session.job.key.project, name)
+        except NotFound:
+            return None
 
     async def _open_owned(self, ownership: Ownership) -> CrawlFrontier:
         session = self._session

@@ -150,7 +150,8 @@ class Template:
         now = time.monotonic()
         if len(self._replaced) == REPLACEMENTS and now - self._replaced[0] < _HOUR:
             logger.error(
-                "%s and is not replaced: %d others were within an hour. The crawl goes on", killed, REPLACEMENTS
+                "%s and is not replaced: %d others were within an hour. The crawl goes on with one worker less",
+                *(killed, REPLACEMENTS),
             )
             return False
         self._replaced.append(now)

@@ -9,6 +9,7 @@ on the clock of the database). Rules:
 - What is given is at most the limit without the amounts of all others. Those of a domain expire; the holder counts
   fewer seconds, from the sending of its report.
 - Start times of a domain with a delay are given in one sequence for all workers, each a delay after the one before.
+  Those that a worker gives back are given again if they are the last ones.
 - A grant of a budget does not expire. That of a worker that was killed counts as used.
 """
 
@@ -52,7 +53,7 @@ class DomainReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
 
     ``want``: requests that are open or wait; ``open``: those that are open. ``held``: the most that are open until the
     answer. ``starts``: reserved start times that are left. ``pause``: seconds, as of a ``Retry-After``. Without
-    ``want`` and ``held`` the worker gives its permit back.
+    ``held`` the worker gives its start times back, and without ``want`` its permit as well.
     """
 
     limit: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
@@ -69,7 +70,8 @@ class Permit(msgspec.Struct, frozen=True, omit_defaults=True):
     """Permit for a domain. ``concurrency``: requests at once, for some ``seconds`` from the sending of the report.
 
     ``delay``: ms between two starts, for all workers; 0: no start times are needed. ``starts``: further start times, in
-    ms from now. ``pause``: seconds in which no request starts.
+    ms from now. ``pause``: seconds in which no request starts. ``short``: another worker waits for a permit, of which
+    there is none for it.
     """
 
     concurrency: int = 0
@@ -77,6 +79,7 @@ class Permit(msgspec.Struct, frozen=True, omit_defaults=True):
     delay: int = 0
     starts: tuple[int, ...] = ()
     pause: float = 0.0
+    short: bool = False
 
 
 class BudgetReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -142,7 +145,7 @@ def decide(
     """Give a worker its permit. ``others``: shares of the other workers; expired ones do not count."""
     live = [share for share in others if share.expires > now]
     delay = max([report.delay, *(share.delay for share in live)])
-    domain = _at(domain, now, delay, report.pause)
+    domain = _at(_with_returned(domain, report, live), now, delay, report.pause)
     pause = max(domain.paused_until - now, 0)
     if not (report.want or report.held):
         return Decision(None, domain, Permit(seconds=0.0, delay=delay, pause=pause / 1000))
@@ -150,13 +153,23 @@ def decide(
     starts: list[int] = []
     if delay and concurrency:
         gap = (_SHORTEST * delay, _LONGEST * delay) if report.randomize else (delay, delay)
-        workers = 1 + sum(share.want > 0 for share in live)
+        # One without a permit starts nothing.
+        workers = 1 + sum(share.amount > 0 for share in live)
         most = min(report.want - report.starts, -(-AHEAD // (workers * delay)))
         while len(starts) < most and domain.next_start <= now + AHEAD:
             starts.append(domain.next_start - now)
             domain = domain._replace(next_start=domain.next_start + round(drawn(*gap)))
     share = Share(attempt, report.limit, report.want, max(report.held, concurrency), report.delay, now + LASTS)
-    return Decision(share, domain, Permit(concurrency, SECONDS, delay, tuple(starts), pause / 1000))
+    short = any(share.want and not share.amount for share in live)
+    return Decision(share, domain, Permit(concurrency, SECONDS, delay, tuple(starts), pause / 1000, short))
+
+
+def _with_returned(domain: Domain, report: DomainReport, live: Sequence[Share]) -> Domain:
+    """Return the times of a domain with those that a worker gives back, unless others may have later ones."""
+    if report.held or not report.starts or any(share.amount for share in live):
+        return domain
+    gap = round(_SHORTEST * report.delay) if report.randomize else report.delay
+    return domain._replace(next_start=domain.next_start - report.starts * gap)
 
 
 def _at(domain: Domain, now: int, delay: int, pause: float) -> Domain:

@@ -157,11 +157,15 @@ class Frontier(Resource):
         frontier that does not exist, and on a platform without this call."""
         return await self._json(get(Host.STORAGE, _feed(project, frontier), accept=JSON), Feed)
 
-    async def declare(self, project: int, frontier: str, feed: Feed, *, attempts: int | None = None) -> None:
-        """Declare a crawl's frontier, whose ``stamps`` are left out."""
+    async def declare(
+        self, project: int, frontier: str, feed: Feed, *, keep: bool = False, attempts: int | None = None
+    ) -> None:
+        """Declare a crawl's frontier, whose ``stamps`` are left out. ``keep``: an earlier declaration stays."""
         fields = {"slots": feed.slots, "open": feed.open, "own_fingerprints": feed.own_fingerprints}
         if feed.spread:
             fields["spread"] = True
+        if keep:
+            fields["keep"] = True
         body = msgspec.json.encode(fields)
         call = put(Host.STORAGE, _feed(project, frontier), body, content_type=JSON, attempts=attempts)
         await self._transport.send(call)

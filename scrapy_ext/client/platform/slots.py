@@ -26,7 +26,12 @@ _MAX_BYTES: Final = 1024 * 1024
 
 
 class SlotCalls(Protocol):
-    """Slots of one frontier. The calls are those of :class:`~scrapy_ext.client.platform.frontier.Frontier`."""
+    """Slots of one frontier. The calls are those of :class:`~scrapy_ext.client.platform.frontier.Frontier`.
+
+    ``are_joint``: whether one call may be for several slots.
+    """
+
+    are_joint: bool
 
     async def add(self, slot: str, body: bytes) -> int:
         """Enqueue requests, with one attempt; return the number of new ones."""
@@ -40,6 +45,8 @@ class SlotCalls(Protocol):
 
 class EachSlot:
     """A call for each slot, as the contract has them."""
+
+    are_joint = False
 
     def __init__(self, frontier: Frontier, project: int, name: str) -> None:
         self._frontier = frontier
@@ -63,6 +70,8 @@ class _Added(NamedTuple):
 
 class Together:
     """One call for all slots that are wanted in one step of the event loop."""
+
+    are_joint = True
 
     def __init__(self, frontier: Frontier, project: int, name: str) -> None:
         self._frontier = frontier

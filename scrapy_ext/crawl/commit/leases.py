@@ -47,10 +47,18 @@ _PAUSE: Final = 0.3
 _MOST_PAUSE: Final = 10.0
 #: Seconds in which a process that no longer claims a slot must give it up.
 _GIVE_UP_TIME: Final = 30.0
-#: Seconds until the assignment is read again after it has changed, since another change may follow: whoever waits for
-#: slots gets them from workers that see it. The pause grows by this factor, up to that of the liveness.
-_SOON: Final = 0.2
+#: Factor by which the pause grows until the assignment is read again after a change, up to that of the liveness.
 _GROWTH: Final = 1.5
+#: Seconds of a pause, at most.
+_LONGEST: Final = 3600.0
+#: Rounds without a slot after which a worker says so: others may have died, whose slots it is about to get.
+_SURPLUS: Final = 10
+
+
+_NO_SLOT: Final = (
+    "This worker has nothing to do until another one ends: the frontier has %d slots, each of which is in one of its "
+    "%d workers. Run as many workers as it has slots, at most, or a new job with a higher FRONTIER_SLOTS"
+)
 
 
 class Liveness(Protocol):
@@ -58,6 +66,10 @@ class Liveness(Protocol):
 
     def has_lapsed(self) -> bool:
         """Return true if the others may consider this worker dead: it must hand out no request."""
+
+    def soon(self, workers: int) -> float:
+        """Return the seconds until the assignment is read again after a change, when there are so many workers: whoever
+        waits for slots gets them from those that see it."""
 
     async def pause(self) -> None:
         """Wait until the next round."""
@@ -323,9 +335,10 @@ class Leases:
         self._active = set[int]()
         #: Number of the record of the assignment that was read last, and seconds until the next read.
         self._read = 0
-        self._until_next = _SOON
-        #: Whether it was logged that there are more workers than slots.
-        self._is_surplus = False
+        self._until_next = liveness.soon(1)
+        #: Rounds in which there were more workers than slots, and none for this one.
+        self._surplus = 0
+        self._is_closed = False
         self._tasks: list[asyncio.Task[None]] = []
 
     async def join(self) -> None:
@@ -344,16 +357,18 @@ class Leases:
 
     def start(self) -> None:
         """Start the tasks, in the running loop: two, since giving slots up takes as long as a request does."""
+        self._is_closed = False
         steps = ((self._liveness.renew, self._liveness.pause), (self.balance, self._pause))
         self._tasks = [asyncio.ensure_future(self._repeat(step, pause)) for step, pause in steps]
 
     async def close(self) -> None:
+        self._is_closed = True  # Python 3.10 may lose a cancellation in a timeout
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _repeat(self, step: Callable[[], Awaitable[None]], pause: Callable[[], Awaitable[None]]) -> None:
-        while True:
+        while not self._is_closed:
             try:
                 await step()
             except Fenced as fenced:
@@ -372,20 +387,22 @@ class Leases:
         with contextlib.suppress(*TIMEOUT_ERRORS):
             async with timeout_after(self._until_next):
                 await self._liveness.pause()
-        self._until_next = min(_GROWTH * self._until_next, _MOST_PAUSE)
+        self._until_next = min(_GROWTH * self._until_next, _LONGEST)
 
     async def balance(self) -> None:
         """Observe the other workers, and take or give up slots."""
         self._liveness.begin()
         number, assignment = await self._ownership.assignment()
         if number != self._read:
-            self._read, self._until_next = number, _SOON
+            self._read, self._until_next = number, self._liveness.soon(len(assignment.owners))
         await self._change(assignment.of(self._ownership.name))
         live = await self._liveness.live(assignment.owners.keys() - {self._ownership.name})
         step = next_step(assignment, self._ownership.name, live, self._slots)
         if step is None:
-            if len(live) >= self._slots and not assignment.of(self._ownership.name):
-                self._log_surplus(len(live) + 1)
+            is_surplus = len(live) >= self._slots and not assignment.of(self._ownership.name)
+            self._surplus = self._surplus + 1 if is_surplus else 0
+            if self._surplus == _SURPLUS:
+                logger.warning(_NO_SLOT, self._slots, len(live) + 1)
             return
         mine = assignment.of(self._ownership.name)
         if step.slots < mine:
@@ -395,15 +412,6 @@ class Leases:
         else:
             await self._complete(step.removed)
             await self._ownership.assign(number, assignment, mine, step.removed)
-
-    def _log_surplus(self, workers: int) -> None:
-        if not self._is_surplus:
-            self._is_surplus = True
-            logger.warning(
-                "This worker has nothing to do: the frontier has %d slots, each of which is in one of its %d workers. "
-                "Run as many workers as it has slots, at most, or a new job with a higher FRONTIER_SLOTS",
-                *(self._slots, workers),
-            )
 
     async def _complete(self, names: Collection[str]) -> None:
         """Complete the last commits of dead workers of a group that have no slots: one may have run ``start()``. Other

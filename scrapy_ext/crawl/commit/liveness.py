@@ -32,6 +32,10 @@ class JournalLiveness:
     def has_lapsed(self) -> bool:
         return self._ownership.log.has_lapsed(self._lease_time)
 
+    def soon(self, workers: int) -> float:
+        """Return the time of a heartbeat: each look reads the journals of all others."""
+        return self._lease_time / _HEARTBEATS
+
     async def pause(self) -> None:
         """Wait until the next heartbeat."""
         await asyncio.sleep(self._lease_time / _HEARTBEATS)

@@ -49,8 +49,9 @@ _MOST_AHEAD: Final = 10
 #: Weight of the newest read.
 _NEWEST: Final = 0.3
 #: Seconds from the start of a round of sending and reading to the next one: a round takes several calls, however few
-#: requests it has. The first while no request waits in memory, the others while some do: the next round is due when
-#: half of them will have been taken.
+#: requests it has. The first two while no request waits in memory, in a crawl by one worker and by several; the others
+#: while some do: the next round is due when half of them will have been taken.
+_FASTEST_PACE: Final = 0.01
 _FAST_PACE: Final = 0.05
 _PACE: Final = 0.1
 _SLOW_PACE: Final = 0.3
@@ -86,10 +87,13 @@ class ReadAhead:
         needed = int(_ROUND_TRIPS * self._rate * self._seconds)
         self.requests = min(max(self._least, needed), _MOST_AHEAD * self._least)
 
-    def pace(self, waiting: int) -> float:
-        """Return the seconds from one round to the next while so many requests wait in memory."""
+    def pace(self, waiting: int, *, starved: bool, shared: bool) -> float:
+        """Return the seconds from one round to the next while so many requests wait in memory. ``starved``: the
+        downloader can take none of them. ``shared``: several workers crawl."""
         if not waiting:
-            return _FAST_PACE
+            return _FAST_PACE if shared else _FASTEST_PACE
+        if starved:
+            return _PACE
         return min(max(_PACE, waiting / self._rate / 2), _SLOW_PACE) if self._rate else _PACE
 
     def most_of(self, usual: int) -> int:
@@ -231,7 +235,8 @@ class Feeder:
         """Wait until the next round is due: at once for finished requests that need their places."""
         demand = self._slots.demand
         while not demand.is_placing:
-            left = self._began + self._ahead.pace(self._memory.waiting) - self._ahead.now()
+            pace = self._ahead.pace(self._memory.waiting, starved=demand.is_starved, shared=self._slots.are_joint)
+            left = self._began + pace - self._ahead.now()
             if left <= 0 or not await demand.more(left):
                 break
         self._began = self._ahead.now()

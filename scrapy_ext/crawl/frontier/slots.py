@@ -155,6 +155,10 @@ class Demand:
     def is_placing(self) -> bool:
         return self._placing
 
+    @property
+    def is_starved(self) -> bool:
+        return self._starved
+
     def take(self) -> tuple[bool, bool]:
         """Return ``starved`` and ``placing``, which count once."""
         taken = self._starved, self._placing
@@ -185,6 +189,11 @@ class Slots:
         self._doubtful: set[int] = set()
 
     @property
+    def are_joint(self) -> bool:
+        """Return true if one call reads and sends those of several slots, which the workers of a job share."""
+        return self._calls.are_joint
+
+    @property
     def has_work(self) -> bool:
         """Return true if requests wait to be sent or may be read."""
         return self._is_in_use or bool(self._unread) or any(self._writers[slot].pending for slot in self._unsent)
@@ -206,8 +215,8 @@ class Slots:
 
     @property
     def is_awaited(self) -> bool:
-        """Return true if other workers may wait for unsent requests."""
-        return not self._unsent <= self._readers.keys()
+        """Return true if other workers may wait for unsent requests, and one call sends those of all slots."""
+        return self._calls.are_joint and not self._unsent <= self._readers.keys()
 
     def send(self, slot: int, record: bytes, *, soon: bool = False) -> None:
         """Send a request to a slot, with others; ``soon``: the downloader waits for it."""
@@ -218,7 +227,7 @@ class Slots:
         self._unsent.add(slot)
         if soon:
             self.demand.add(starved=True)
-        elif slot not in self._readers:
+        elif self._calls.are_joint and slot not in self._readers:
             self.demand.add()
 
     def add_dead_letter(self, stored: Stored, error: str, level: int = logging.ERROR) -> None:

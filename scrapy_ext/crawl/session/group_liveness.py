@@ -24,6 +24,10 @@ from scrapy_ext.crawl.session.group_reports import Reports
 
 logger = logging.getLogger(__name__)
 
+#: Seconds until the assignment of slots is read again after a change: at least, and for each worker, so that many
+#: workers do not read more than the platform can take.
+_SOON: Final = 0.2
+_SOON_EACH: Final = 0.02
 #: Part of the lease time after which a worker considers itself dead.
 _LAPSED: Final = 2 / 3
 #: Seconds without a report after which a worker that has sent none counts as dead for one that waits for its end, at
@@ -71,6 +75,9 @@ class GroupLiveness:
     def has_lapsed(self) -> bool:
         """Return true if the others may consider this worker dead."""
         return self._clock() - self._reports.stored_at > self._lease_time * _LAPSED
+
+    def soon(self, workers: int) -> float:
+        return max(_SOON, _SOON_EACH * workers)
 
     async def pause(self) -> None:
         """Wait for the answer to the next report."""

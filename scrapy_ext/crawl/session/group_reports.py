@@ -1,7 +1,8 @@
 """Reports of a worker to the others of its group, every two seconds, and at once when something has changed for them.
 
-For a few seconds after a worker has come or gone, and while this one waits for the end of others, reports come sooner:
-permits go from one worker to another by a report of each, and a worker leaves when it has seen a report.
+For a few seconds after a worker has come or gone, while one waits for a permit, and while this one waits for the end of
+others, reports come sooner: permits go from one worker to another by a report of each, and a worker leaves when it has
+seen a report.
 
 Parts of the worker add what they have to each report, and take what concerns them from its answer
 (:class:`ReportPart`). Each report has the whole state of its worker, so a lost answer needs no repetition: the next
@@ -38,6 +39,11 @@ _SETTLING: Final = 4.0
 _SOON: Final = 0.5
 _SOON_EACH: Final = 0.05
 _REPORT: Final = "report to the other workers"
+
+
+def soon(workers: int) -> float:
+    """Return the seconds between reports that come sooner, of each of so many workers."""
+    return min(max(_SOON, _SOON_EACH * workers), INTERVAL)
 
 
 class ReportPart(Protocol):
@@ -83,6 +89,7 @@ class Reports:
         self._changed = asyncio.Event()
         self._round = asyncio.Event()
         self._failure: Exception | None = None
+        self._is_stopped = False
         #: Workers of the last answer, and the time until which reports come sooner.
         self._workers = frozenset[int]()
         self._settles_until = joined
@@ -114,6 +121,7 @@ class Reports:
 
     async def stop(self) -> None:
         """Send no more reports."""
+        self._is_stopped = True  # Python 3.10 may lose a cancellation in a timeout
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -153,7 +161,7 @@ class Reports:
         return report
 
     async def _report_always(self, send: Send, on_lost: Callable[[Exception], None]) -> None:
-        while True:
+        while not self._is_stopped:
             await self._wait()
             self._is_due = False
             try:
@@ -186,9 +194,7 @@ class Reports:
     @property
     def _interval(self) -> float:
         """Seconds from one report to the next."""
-        if self._clock() > self._settles_until:
-            return INTERVAL
-        return min(max(_SOON, _SOON_EACH * len(self._workers)), INTERVAL)
+        return INTERVAL if self._clock() > self._settles_until else soon(len(self._workers))
 
     async def _report(self, send: Send) -> ReportAnswer:
         report = self.next()

@@ -16,6 +16,7 @@ class GroupShares:
     def __init__(self, reports: Reports, permits: Permits) -> None:
         self.permits = permits
         self._budget: SharedBudget | None = None
+        self._reports = reports
         reports.connect(self)
 
     def spend(self, budget: SharedBudget) -> None:
@@ -36,5 +37,7 @@ class GroupShares:
 
     def answered(self, answer: ReportAnswer) -> None:
         self.permits.answered(answer.permits)
+        if self.permits.are_short:
+            self._reports.settle()
         if self._budget is not None:
             self._budget.answered(answer.grants)

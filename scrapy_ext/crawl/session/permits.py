@@ -8,6 +8,9 @@ workers that are open at a domain never exceed its limit, and a lost answer chan
 A report has a limited number of domains. Those with open requests come first: each of them was in the report before, so
 there are never too many. The others take turns.
 
+If a domain has fewer permits than workers that want one, its holder gives it back soon when it has no request for it,
+with the start times that are left.
+
 Scrapy's downloader and the limiter of routed requests take a permit for each request that they send. The frontier hands
 out requests of domains with room only.
 """
@@ -26,6 +29,8 @@ from scrapy_ext.compatibility.python import elapsing
 
 #: Seconds for which the permit of a domain without requests is kept, so that a request that follows need not wait.
 _KEPT: Final = 2.5
+#: The same, beyond the delay, if other workers wait for it.
+_KEPT_WHEN_SHORT: Final = 0.5
 #: Seconds for which a domain stays in the reports, if others wait to be in them: until reserved start times are used.
 _TURN: Final = AHEAD / 1000
 #: Seconds that a start may be late at least: timers of a busy event loop are late by that much.
@@ -63,6 +68,8 @@ class _Domain:
     starts: deque[float] = field(default_factory=deque)
     #: Time before which nothing starts once this worker has no permits.
     not_before: float = 0.0
+    #: Whether other workers wait for a permit, of which there is none for them.
+    is_short: bool = False
     #: Seconds of a pause that no answer has confirmed, and whether the last report has it.
     pause: float = 0.0
     has_sent_pause: bool = False
@@ -200,9 +207,14 @@ class Permits:
         state = self._domains[domain]
         if active or waiting:
             state.used = now
-        want = active + waiting or int(now < state.used + _KEPT)
+        kept = _KEPT_WHEN_SHORT + state.delay if state.is_short else _KEPT
+        want = active + waiting or int(now < state.used + kept)
         held = state.concurrency = max(active, min(state.room(now), want))
         state.drop_late(now)
+        starts = len(state.starts)
+        if not held:
+            # Given back with this report; if it is lost, they are lost.
+            state.starts.clear()
         state.has_sent_pause = True
         limits = self._limits_of(domain)
         return DomainReport(
@@ -212,7 +224,7 @@ class Permits:
             open=active,
             delay=round(limits.delay * 1000),
             randomize=limits.randomize,
-            starts=len(state.starts),
+            starts=starts,
             pause=state.pause,
         )
 
@@ -228,6 +240,7 @@ class Permits:
                 state.pause = 0.0
             state.concurrency, state.until = permit.concurrency, self._sent + permit.seconds
             state.delay = permit.delay / 1000
+            state.is_short = permit.short
             state.starts.extend(now + start / 1000 for start in permit.starts)
             if permit.pause:
                 state.paused_until = max(state.paused_until, now + permit.pause)
@@ -236,6 +249,12 @@ class Permits:
             if not permit.seconds and state.timer is None:
                 del self._domains[domain]
             self._notify(domain)
+
+    @property
+    def are_short(self) -> bool:
+        """Return true if a worker waits for a permit of a domain of the last report: this one, or another one."""
+        states = (self._domains.get(domain) for domain in self._reported.values())
+        return any(state is not None and (state.is_short or not state.concurrency) for state in states)
 
     def _demands(self) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}

@@ -27,7 +27,7 @@ _MAX_DECLARATION: Final = 4096
 _EXAMPLE: Final = '{"slots": 8, "open": true, "own_fingerprints": false, "spread": false}'
 _SLOTS: Final[schemas.Schema] = {"type": "integer", "minimum": 1, "maximum": MAX_SLOTS}
 #: Flags of a declaration with their defaults.
-_FLAGS: Final = {"open": True, "own_fingerprints": False, "spread": False}
+_FLAGS: Final = {"open": True, "own_fingerprints": False, "spread": False, "keep": False}
 _DECLARATION: Final[schemas.Schema] = schemas.record(
     {"slots": _SLOTS, **{flag: {"type": "boolean"} for flag in _FLAGS}}, "slots", only=True
 )
@@ -67,7 +67,7 @@ async def _declare(call: Call) -> Response:
         if not isinstance(value, bool):
             raise refused(each, "must be true or false", f"Write {_EXAMPLE}.")
     feed = Feed(slots, flags["open"], flags["own_fingerprints"], flags["spread"])
-    await call.store.feeds.declare(call.project, name, feed, call.attempt)
+    await call.store.feeds.declare(call.project, name, feed, call.attempt, keep=flags["keep"])
     return empty()
 
 

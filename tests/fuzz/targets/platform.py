@@ -194,7 +194,7 @@ _exact = partial(json.loads, parse_int=str, parse_float=str)
 )
 def frontier_requests(data: bytes) -> None:
     """A pair that is read again is what was sent."""
-    (queued,) = frontier._queued(data, 1)
+    (queued,) = frontier._queued_of(data, 1)
     try:
         sent = _exact(data)
     except UnicodeDecodeError:  # in the name of a member that is passed over

@@ -85,6 +85,16 @@ def _pushed(fed: Fed, push: str, index: int) -> PushedRequest:
     return PushedRequest(fed.form["url"], fed.chosen_slot, queued, fed.fp, cookiejar)
 
 
+_DECLARE_ONCE: Final = """
+    INSERT INTO frontier_feeds (project, frontier, slots, accepting, own_fingerprints, spread)
+    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project, frontier) DO NOTHING"""
+_DECLARE: Final = """
+    INSERT INTO frontier_feeds (project, frontier, slots, accepting, own_fingerprints, spread)
+    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project, frontier) DO UPDATE
+    SET slots = excluded.slots, accepting = excluded.accepting, own_fingerprints = excluded.own_fingerprints,
+        spread = excluded.spread"""
+
+
 class _Row(NamedTuple):
     slots: int
     accepting: bool
@@ -116,14 +126,14 @@ async def get(tx: Transaction, project: int, frontier: str) -> Feed | None:
     return Feed(row.slots, row.accepting, row.own_fingerprints, row.spread, stamps)
 
 
-async def declare(tx: Transaction, project: int, frontier: str, feed: Feed, attempt: Attempt | None = None) -> None:
-    """Store what a crawl declares about its frontier. ``attempt``: that of the process that declares it."""
+async def declare(
+    tx: Transaction, project: int, frontier: str, feed: Feed, attempt: Attempt | None = None, *, keep: bool = False
+) -> None:
+    """Store what a crawl declares about its frontier. ``attempt``: that of the process that declares it. ``keep``: an
+    earlier declaration stays."""
     await check_attempt(tx, attempt)
     await tx.execute(
-        """INSERT INTO frontier_feeds (project, frontier, slots, accepting, own_fingerprints, spread)
-           VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project, frontier) DO UPDATE
-           SET slots = excluded.slots, accepting = excluded.accepting, own_fingerprints = excluded.own_fingerprints,
-               spread = excluded.spread""",
+        _DECLARE_ONCE if keep else _DECLARE,
         project,
         frontier,
         feed.slots or DEFAULT_SLOTS,

@@ -104,7 +104,7 @@ async def set_bounds(tx: Transaction, key: JobKey, bounds: Bounds, now: int) -> 
     if job.state is JobState.RUNNING and (group is None or not any(row.node for row in rows)):
         raise _refused(f"{key} runs, and no node can add workers to it", f"Start it again, with {JOB_WORKERS}.")
     slots = await _slots_of(tx, key)
-    if slots is not None and bounds.most > slots:
+    if slots is not None and bounds.most > max(slots, 0 if group is None else group.most):
         rule = f"{key} has a frontier of {slots} slots, each of which is in one worker: {bounds.most} are too many"
         raise _refused(rule, f"Choose {slots} at most, or start a new job with a higher FRONTIER_SLOTS.")
     await save(tx, key, {**job.metadata, JOB_WORKERS: bounds.text}, now)

@@ -62,7 +62,8 @@ class Group(NamedTuple):
 
     def resumed(self, bounds: Bounds | None, now: int) -> Group:
         """Return the group for a new start, after all its workers have ended. ``bounds``: others from now on."""
-        group = self._replace(closing=None, start_attempt=None, losses=0, ended=self.ended.next_run())
+        ended = msgspec.structs.replace(self.ended.next_run(), lost_since=0, lost=0)
+        group = self._replace(closing=None, start_attempt=None, losses=0, ended=ended)
         if bounds is None:
             return group
         return group._replace(least=bounds.least, most=bounds.most, target=bounds.least, changed=now)

@@ -55,7 +55,7 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def next_run(self) -> Ended:
         """Return what stays when all workers have ended."""
-        return Ended(stats=self.stats)
+        return Ended(stats=self.stats, lost_since=self.lost_since, lost=self.lost)
 
     def plus(self, removed: RemovedRow, outcome: str | None = None) -> Ended:
         """Return them with another worker. ``outcome``: close reason of its crawl; None: it was lost."""
@@ -73,7 +73,7 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def with_loss(self, now: int) -> Ended:
-        """Return them with one more lost worker; losses of more than an hour ago count no more."""
+        """Return them with one more lost worker. Losses count from the first one of an hour."""
         is_over = now - self.lost_since >= _LOSSES_COUNT
         since, lost = (now, 0) if is_over else (self.lost_since, self.lost)
         return msgspec.structs.replace(self, lost_since=since, lost=lost + 1)

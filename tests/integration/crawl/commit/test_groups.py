@@ -28,6 +28,9 @@ class Worker:
         self.leases = Leases(self.ownership, SLOTS, self, on_change=self.change, on_lost=lambda fenced: None)
         self.slots: set[int] = set()
 
+    def soon(self, workers):
+        return 0.2
+
     async def change(self, slots: set[int]) -> None:
         self.slots = set(slots)
 

@@ -149,7 +149,7 @@ async def test_a_worker_that_joins_gets_its_share_with_what_is_known_of_it(clock
 
 async def test_a_worker_beyond_the_slots_says_once_that_it_has_none(clock, joins, caplog):
     workers = [await joins(str(number)) for number in range(SLOTS + 1)]
-    await beats(clock, *workers, times=4)
+    await beats(clock, *workers, times=SETTLED + 10)
     assert sizes(*workers) == [0, *[1] * SLOTS]
     (said,) = [line for line in caplog.messages if "nothing to do" in line]
     assert f"the frontier has {SLOTS} slots" in said

@@ -225,3 +225,12 @@ async def test_pushes_at_once_count_each_request_as_new_in_one_of_them(http: Htt
     answers = await asyncio.gather(*(http.post(f"{feed}?slots=8", body) for body in bodies))
     assert sum(answer.json["new"] for answer in answers) == 550
     assert sum(answer.json["known"] for answer in answers) == 200 * len(bodies) - 550
+
+
+async def test_workers_of_one_crawl_keep_what_the_first_of_them_declares(http: Http, feed: str) -> None:
+    await declare(http, feed, {"slots": 12, "open": False, "keep": True})
+    await declare(http, feed, {"slots": 8, "spread": True, "keep": True})
+    found = (await http.get(feed)).json
+    assert (found["slots"], found["open"], found.get("spread", False)) == (12, False, False)
+    await declare(http, feed, {"slots": 8, "spread": True})
+    assert (await http.get(feed)).json["slots"] == 8

@@ -117,6 +117,36 @@ def test_start_times_are_one_sequence_for_all_workers(
     assert found.domain.next_start <= NOW + AHEAD + 1.25 * max(found.permit.delay, 1) or domain.paused_until
 
 
+def test_a_worker_without_a_permit_takes_no_part_in_the_start_times() -> None:
+    waiting = share(2, 0)._replace(want=5)
+    assert decided(DomainReport(1, 9, held=1, delay=1000), waiting).permit.starts == (0, 1000, 2000)
+
+
+@pytest.mark.parametrize(
+    ("report", "others", "next_start"),
+    [
+        pytest.param(DomainReport(1, 0, delay=1000, starts=2), [], 1000, id="given back with the permit"),
+        pytest.param(DomainReport(1, 5, delay=1000, starts=2), [share(2, 1)], 3000, id="others may have later ones"),
+        pytest.param(DomainReport(1, 0, delay=1000, starts=2), [share(2, 0)], 1000, id="another one waits"),
+        pytest.param(DomainReport(1, 5, held=1, delay=1000, starts=2), [], 3000, id="it keeps them"),
+        pytest.param(DomainReport(1, 0, delay=1000, starts=9), [], 0, id="none is earlier than now"),
+        pytest.param(DomainReport(1, 0, delay=1000, randomize=True, starts=2), [], 1500, id="the shortest distance"),
+    ],
+)
+def test_start_times_that_are_given_back_are_given_again(
+    report: DomainReport, others: list[Share], next_start: int
+) -> None:
+    found = decided(report, *others, domain=Domain(NOW + 3000))
+    first = min([NOW + start for start in found.permit.starts], default=found.domain.next_start)
+    assert first == NOW + next_start
+
+
+def test_a_holder_learns_that_another_worker_waits_for_a_permit() -> None:
+    assert decided(DomainReport(1, 9, held=1), share(2, 0)._replace(want=1)).permit.short
+    assert not decided(DomainReport(2, 9, held=1), share(2, 1)).permit.short
+    assert not decided(DomainReport(1, 9, held=1), share(2, 0)._replace(want=0)).permit.short
+
+
 def test_a_pause_reaches_the_others_and_does_not_become_shorter() -> None:
     paused = decided(DomainReport(8, 1, pause=60.0))
     assert paused.permit.pause == 60

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from scrapy_ext.crawl.frontier.reading import ReadAhead
@@ -55,11 +57,19 @@ def test_a_crawl_that_waits_for_each_read_reads_more_until_it_takes_what_it_can(
 
 def test_a_round_is_due_when_half_of_what_waits_will_have_been_taken() -> None:
     crawl = Crawl(300, 0.1)
-    assert crawl.ahead.pace(0) < crawl.ahead.pace(50)
+    pace = partial(crawl.ahead.pace, starved=False, shared=True)
+    assert pace(0) < pace(50)
     for _ in range(20):
         crawl.read(50)  # 500 a second
-    assert crawl.ahead.pace(200) == pytest.approx(0.2, rel=0.05)
-    assert crawl.ahead.pace(0) < crawl.ahead.pace(10) < crawl.ahead.pace(200) < crawl.ahead.pace(10_000) < 0.5
+    assert pace(200) == pytest.approx(0.2, rel=0.05)
+    assert pace(0) < pace(10) < pace(200) < pace(10_000) < 0.5
+
+
+def test_a_round_is_due_sooner_in_a_crawl_by_one_worker_and_for_a_downloader_that_can_take_nothing() -> None:
+    crawl = Crawl(300, 0.1)
+    crawl.read(1)
+    assert crawl.ahead.pace(0, starved=False, shared=False) < crawl.ahead.pace(0, starved=False, shared=True)
+    assert crawl.ahead.pace(500, starved=True, shared=True) < crawl.ahead.pace(500, starved=False, shared=True)
 
 
 def test_it_is_the_setting_again_when_the_crawl_is_slow() -> None:

@@ -13,14 +13,16 @@ import pytest
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.job_data import journal_of
+from scrapy_ext.api.platform.permits import Permit
 from scrapy_ext.api.platform.stat_kinds import Stat, StatKind
 from scrapy_ext.api.platform.workers import Closing, Counts, LiveWorker, Queue, Report, ReportAnswer
 from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unreachable
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.session import group_reports
 from scrapy_ext.crawl.session.group import Joined, Membership, join
+from scrapy_ext.crawl.session.group_shares import GroupShares
 from scrapy_ext.crawl.session.job import CrawlJob
-from scrapy_ext.crawl.session.permits import SiteLimits
+from scrapy_ext.crawl.session.permits import Demand, Permits, SiteLimits
 from tests.support.eventually import eventually_async
 
 KEY = JobKey(1, 2, 3)
@@ -91,7 +93,8 @@ def lease_time():
 @pytest.fixture
 async def group(platform, clock, state, lost, lease_time, monkeypatch):
     """A worker that has joined, whose reports are sent when the test wants one."""
-    monkeypatch.setattr(group_reports, "_LEAST", 0.0)
+    for name, seconds in (("_LEAST", 0.0), ("_SOON", group_reports.INTERVAL)):
+        monkeypatch.setattr(group_reports, name, seconds)
     group = Membership(
         Joined(KEY, 4, 0, "secret", JOINED, clock.now),
         lease_time=lease_time,
@@ -175,16 +178,36 @@ async def test_a_worker_that_is_over_learns_it_and_reports_nothing_more(platform
     assert len(platform.reports) == 1
 
 
-async def test_reports_come_sooner_after_a_worker_has_come_and_while_one_waits_for_the_others(platform, monkeypatch):
-    for name, seconds in (("_LEAST", 0.0), ("_SOON", 0.01), ("_SETTLING", 0.0), ("INTERVAL", 3600.0)):
+def test_many_workers_report_no_sooner_than_ever():
+    seconds = [group_reports.soon(workers) for workers in (1, 10, 20, 40, 100)]
+    assert seconds == [0.5, 0.5, 1.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        lambda reports, platform: platform.set(workers=(ME, OTHER)),
+        lambda reports, platform: platform.set(permits={"a.example": Permit(1, short=True)}),
+        lambda reports, platform: reports.settle(),
+    ],
+    ids=["a worker has come", "a worker waits for a permit", "this one waits for the others"],
+)
+async def test_reports_come_sooner(platform, monkeypatch, cause):
+    for name, seconds in (("_LEAST", 0.0), ("_SOON", 0.01), ("_SETTLING", -1.0), ("INTERVAL", 3600.0)):
         monkeypatch.setattr(group_reports, name, seconds)
-    reports = group_reports.Reports(Report(job=str(KEY), attempt=4, number=1), JOINED, time.monotonic())
+    reports = group_reports.Reports(Report(job=str(KEY), attempt=4, number=1), JOINED, time.monotonic() - 1)
+    shares = GroupShares(reports, Permits(lambda _domain: SiteLimits(1), reports.hurry))
+    shares.permits.sources.append(lambda: [Demand("a.example", 0, 1)])
     reports.start(platform.send, [].append)
     await reports.refreshed()  # the first answer names the first worker
-    monkeypatch.setattr(group_reports, "_SETTLING", 1000.0)
     sent = len(platform.reports)
-    reports.settle()
-    await eventually_async(lambda: len(platform.reports) > sent + 2, what="reports before their interval")
+    platform.set(permits={"a.example": Permit(1)})
+    await reports.refreshed()
+    assert len(platform.reports) == sent + 1
+    monkeypatch.setattr(group_reports, "_SETTLING", 1000.0)
+    cause(reports, platform)
+    await reports.refreshed()
+    await eventually_async(lambda: len(platform.reports) > sent + 4, what="reports before their interval")
     await reports.stop()
 
 

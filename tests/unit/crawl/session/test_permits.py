@@ -99,6 +99,35 @@ def test_a_domain_without_requests_gives_its_permit_back(worker: Worker) -> None
     assert worker.permits.reported() == {}
 
 
+@pytest.mark.parametrize(("short", "seconds"), [(False, 2.5), (True, 0.7)])
+def test_a_permit_that_another_worker_waits_for_is_given_back_sooner(short: bool, seconds: float) -> None:
+    worker = Worker(0.2)
+    worker.report(waiting=1)
+    worker.given(1, delay=200, starts=(0, 200, 400), short=short)
+    assert worker.takes()
+    assert worker.permits.are_short == short
+    worker.clock.now += seconds - 0.1
+    assert worker.report().want == 1
+    worker.clock.now += 0.2
+    assert worker.report().want == 0
+
+
+def test_a_worker_that_waits_for_a_permit_says_so(worker: Worker) -> None:
+    worker.report(waiting=1)
+    worker.given(0)
+    assert worker.permits.are_short
+
+
+def test_start_times_go_back_with_the_permit() -> None:
+    worker = Worker(1.0)
+    worker.report(waiting=3)
+    worker.given(1, delay=1000, starts=(2000, 3000))
+    worker.given(0, delay=1000)
+    given_back = worker.report(waiting=3)
+    assert (given_back.held, given_back.starts) == (0, 2)
+    assert worker.report(waiting=3).starts == 0
+
+
 async def test_start_times_are_used_in_time_or_lost() -> None:
     worker = Worker(delay=2.0)
     assert worker.report(waiting=9).delay == 2000
