@@ -66,10 +66,14 @@ class Large(scrapy.Spider):
     def from_crawler(cls, crawler, *args, **kwargs):
         spider = super().from_crawler(crawler, *args, **kwargs)
         crawler.signals.connect(spider.began, signal=signals.engine_started)
+        crawler.signals.connect(spider.ended, signal=signals.spider_closed)
         return spider
 
     def began(self):
         Path(self.folder, f"worker-{os.getpid()}").touch()
+
+    def ended(self):
+        Path(self.folder, f"worker-{os.getpid()}").unlink()
 
     async def start(self):
         yield scrapy.Request(f"{self.site}/page/0")
