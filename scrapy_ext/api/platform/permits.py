@@ -193,10 +193,12 @@ def divided(most: int, wants: Sequence[int], first: int = 0) -> list[int]:
     """Divide a number among workers. Each gets what it wants, or an equal part; nobody gets any who wants none.
 
     What is left is divided equally, so that they need not wait for a report to use it. ``first``: place of the worker
-    from which they take turns at what cannot be divided.
+    from which they take turns at what cannot be divided. If there is less than one for each, the turn alone decides:
+    what a worker wants changes with each report.
     """
     turns = [*range(first, len(wants)), *range(first)]
-    wanting = sorted((place for place in turns if wants[place]), key=wants.__getitem__)
+    wanting = [place for place in turns if wants[place]]
+    wanting = wanting[-most:] if 0 < most < len(wanting) else sorted(wanting, key=wants.__getitem__)
     parts = [0] * len(wants)
     left = most
     for number, place in enumerate(wanting):
