@@ -73,6 +73,8 @@ class Consumer:
 class Platform:
     """The queues of a frontier, and as much of a session as their writers need."""
 
+    are_joint = False
+
     def __init__(self, consumer):
         self.consumer = consumer
         self.batches = {}

@@ -67,7 +67,8 @@ def test_a_round_is_due_when_half_of_what_waits_will_have_been_taken() -> None:
 
 def test_a_round_is_due_sooner_in_a_crawl_by_one_worker_and_for_a_downloader_that_can_take_nothing() -> None:
     crawl = Crawl(300, 0.1)
-    crawl.read(1)
+    for _ in range(2):
+        crawl.read(1)
     assert crawl.ahead.pace(0, starved=False, shared=False) < crawl.ahead.pace(0, starved=False, shared=True)
     assert crawl.ahead.pace(500, starved=True, shared=True) < crawl.ahead.pace(500, starved=False, shared=True)
 
