@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
@@ -251,6 +252,16 @@ async def test_a_job_loses_no_more_workers_in_an_hour_than_five_times_the_highes
     await store.attempts.end(Attempt(job, 2), "killed by SIGKILL")
     closing = (await report(store, job, 1)).closing
     assert (closing and closing.reason) == reason
+
+
+async def test_the_losses_of_a_job_that_has_lost_all_workers_count_in_its_next_run(
+    store: Store, job: JobKey, look: Look
+) -> None:
+    for attempt in (1, 2, 3):
+        await store.attempts.end(Attempt(job, attempt), "killed by SIGKILL")
+    assert await state(store, job) == ("pending", None)
+    ((stored,),) = await look("SELECT stats FROM worker_groups")
+    assert msgspec.json.decode(stored)["lost"] == 3
 
 
 async def test_a_process_of_a_job_without_a_group_ends_it_as_ever(store: Store, job: JobKey, change: Change) -> None:
