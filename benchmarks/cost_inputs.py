@@ -1,5 +1,5 @@
 """Inputs of the model of cost (:mod:`rig.costs`): what a job, a commit and a page take of the server, PostgreSQL, disk
-and network, and of a crawling process.
+and network, and of a crawling process; of PostgreSQL also bytes of its write-ahead log, and transactions that write.
 
 Three loads are played that differ in their parts of jobs, commits and pages: many crawls of one page, crawls of a page
 every two seconds, and a few fast ones. What each part takes follows from the three. Idle servers are measured first. A
@@ -15,10 +15,11 @@ import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import asyncpg
 from rig.contenders import scrapy_ext
 from rig.costs import INPUTS, load
 from rig.crawls import Crawled, crawl
@@ -26,7 +27,7 @@ from rig.recording import recording
 from rig.rounds import median, options, report
 from rig.services import platform
 from rig.site import site
-from simulation import Load, Outcome, bytes_by_table, deployed, run
+from simulation import Deployment, Load, Outcome, bytes_by_table, deployed, run
 
 Parts = tuple[float, float, float]
 
@@ -62,18 +63,22 @@ def _of_engine(engine: str, given: Namespace) -> dict[str, Any]:
         Load(crawls=40, rate=0.5, pages=10_000, seconds=given.seconds),
         Load(crawls=4, rate=30.0, pages=10_000, seconds=given.seconds),
     )
-    parts, cpu, disk, wire = list[Parts](), [], [], []
-    idle = 0.0
+    parts, cpu, disk, wire, written = list[Parts](), [], [], [], list[_Written]()
+    idle, idle_written = 0.0, _Written(0.0, 0.0)
     for number, each in enumerate(loads):
         # Each on a database of its own, so that the bytes of each load are known.
         with deployed(engine, 1) as deployment:
             if number == 0:
                 time.sleep(1)
-                before = deployment.processors.seconds()[0]
+                before, written_before = deployment.processors.seconds()[0], asyncio.run(_written(deployment))
                 time.sleep(given.idle)
                 idle = (deployment.processors.seconds()[0] - before) / given.idle
+                idle_written = asyncio.run(_written(deployment)).since(written_before, 1 / given.idle)
             empty = asyncio.run(bytes_by_table(deployment, live=True))
+            written_before = asyncio.run(_written(deployment))
             outcome = asyncio.run(run(deployment, each))
+            of_load = asyncio.run(_written(deployment)).since(written_before)
+            written.append(of_load.since(idle_written.since(_Written(0.0, 0.0), outcome.seconds)))
             if outcome.wrong or outcome.measured.errors:
                 raise SystemExit(f"{engine}: {outcome.wrong[:3]} {outcome.measured.errors[:3]}")
             full = asyncio.run(bytes_by_table(deployment, live=True))
@@ -86,8 +91,35 @@ def _of_engine(engine: str, given: Namespace) -> dict[str, Any]:
         "server_cpu": _solved(parts, [each[0] for each in cpu]),
         "postgresql_cpu": _solved(parts, [each[1] for each in cpu]),
         "disk": _solved(parts, disk),
+        "log": _solved(parts, [each.log for each in written]),
+        "writes": _solved(parts, [each.transactions for each in written]),
         "wire": _solved(parts, wire),
     }
+
+
+class _Written(NamedTuple):
+    """Bytes of PostgreSQL's write-ahead log, and transactions that have written to it."""
+
+    log: float
+    transactions: float
+
+    def since(self, before: _Written, share: float = 1.0) -> _Written:
+        return _Written(share * (self.log - before.log), share * (self.transactions - before.transactions))
+
+
+async def _written(deployment: Deployment) -> _Written:
+    """Return what was written so far; zeros on SQLite."""
+    if deployment.database is None:
+        return _Written(0.0, 0.0)
+    connection = await asyncpg.connect(deployment.database)
+    try:
+        row = await connection.fetchrow(
+            """SELECT (pg_current_wal_lsn() - '0/0')::float8,
+                      pg_snapshot_xmax(pg_current_snapshot())::text::float8"""
+        )
+    finally:
+        await connection.close()
+    return _Written(*row)
 
 
 def _parts(outcome: Outcome) -> Parts:

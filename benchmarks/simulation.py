@@ -133,7 +133,7 @@ async def run(deployment: Deployment, load: Load) -> Outcome:
         # Crawls are at different places of their ways, as they would be after a while.
         pages = max(load.pages * (place + 1) // load.crawls, 1)
         while time.monotonic() < until:
-            plan = Plan(pages, rate, load.new, until)
+            plan = Plan(pages, rate, load.new, until=until)
             await play(server, plan, measured, tally, next(numbers))
             pages = load.pages
 
