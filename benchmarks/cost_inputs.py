@@ -3,13 +3,16 @@ and network, and of a crawling process; of PostgreSQL also bytes of its write-ah
 
 Three loads are played that differ in their parts of jobs, commits and pages: many crawls of one page, crawls of a page
 every two seconds, and a few fast ones. What each part takes follows from the three. Idle servers are measured first. A
-real crawl is measured at two rates. ``--write`` replaces what was measured in ``costs.json``.
+real crawl is measured at two rates. Chunks of records grow over thousands of commits, for which these loads are too
+short: a long job shows what a commit and a page take of the disk, and how much more log a commit writes in it.
+``--write`` replaces what was measured in ``costs.json``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
 import sys
 import time
 from argparse import Namespace
@@ -27,9 +30,13 @@ from rig.recording import recording
 from rig.rounds import median, options, report
 from rig.services import platform
 from rig.site import site
+from rig.spiders import varied_kilobyte
+from rig.wire import Measured, Wire
 from simulation import Deployment, Load, Outcome, bytes_by_table, deployed, run
 
 Parts = tuple[float, float, float]
+#: Pages of a long job, those of a commit that has many, and commits of a short job.
+_LONG, _MANY, _SHORT = 4000, 100, 40
 
 
 def main() -> None:
@@ -86,12 +93,14 @@ def _of_engine(engine: str, given: Namespace) -> dict[str, Any]:
         cpu.append((outcome.cpu[0] - idle * outcome.seconds, outcome.cpu[1]))
         disk.append(_kept(full) - _kept(empty))
         wire.append(outcome.measured.sent + outcome.measured.received)
+    with deployed(engine, 1) as deployment:
+        long = asyncio.run(_long(deployment))
     return {
         "idle_cores": idle,
         "server_cpu": _solved(parts, [each[0] for each in cpu]),
         "postgresql_cpu": _solved(parts, [each[1] for each in cpu]),
-        "disk": _solved(parts, disk),
-        "log": _solved(parts, [each.log for each in written]),
+        "disk": _disk(parts[0], disk[0], long),
+        "log": _with_more(_solved(parts, [each.log for each in written]), commit=long.more_log),
         "writes": _solved(parts, [each.transactions for each in written]),
         "wire": _solved(parts, wire),
     }
@@ -120,6 +129,58 @@ async def _written(deployment: Deployment) -> _Written:
     finally:
         await connection.close()
     return _Written(*row)
+
+
+class _Long(NamedTuple):
+    """Bytes that a commit and a page add to the disk in a long job, and bytes of log that a commit of it writes on top
+    of one of a short job."""
+
+    commit: float
+    page: float
+    more_log: float
+
+
+async def _long(deployment: Deployment) -> _Long:
+    """Store items and request records of a job one by one, and of another many at once."""
+    server = deployment.servers[0]
+    wire = Wire(server.port, server.key, Measured())
+    disk, log, short_log = list[float](), 0.0, 0.0
+    for each in (_MANY, 1):
+        pushed = await wire.call("POST", "/jobq/1/push", json.dumps({"spider": "long", "state": "running"}).encode())
+        job = json.loads(pushed)["key"]
+        before, began = _kept(await bytes_by_table(deployment, live=True)), await _written(deployment)
+        for start in range(0, _LONG, each):
+            pages = range(start, start + each)
+            if start == _SHORT:
+                short_log = (await _written(deployment)).since(began).log / (_SHORT / each)
+            for kind, made in (("items", _item), ("requests", _request)):
+                await wire.call("POST", f"/{kind}/{job}", b"".join(made(page) for page in pages), start=start)
+        log = (await _written(deployment)).since(began).log / (_LONG / each)
+        disk.append(_kept(await bytes_by_table(deployment, live=True)) - before)
+    wire.close()
+    commit = max(disk[1] - disk[0], 0.0) / (_LONG - _LONG // _MANY)
+    return _Long(commit, disk[0] / _LONG - commit / _MANY, max(log - short_log, 0.0))
+
+
+def _item(page: int) -> bytes:
+    return json.dumps(varied_kilobyte(f"http://site.example/page/{page}", page)).encode() + b"\n"
+
+
+def _request(page: int) -> bytes:
+    record = {"time": 1_795_441_054_681 + page, "method": "GET", "url": f"http://site.example/page/{page}"}
+    fingerprint = f"{random.getrandbits(160):040x}"
+    return json.dumps({**record, "status": 200, "duration": 412, "rs": 100_000, "fp": fingerprint}).encode() + b"\n"
+
+
+def _disk(parts: Parts, kept: float, long: _Long) -> dict[str, float]:
+    """Return the bytes on disk of each part, by the jobs of one page and by the long one."""
+    jobs, commits, pages = parts
+    of_jobs = kept - commits * long.commit - pages * long.page
+    return {"job": max(of_jobs / jobs, 0.0), "commit": long.commit, "page": long.page}
+
+
+def _with_more(share: dict[str, float], **more: float) -> dict[str, float]:
+    return {name: value + more.get(name, 0.0) for name, value in share.items()}
 
 
 def _parts(outcome: Outcome) -> Parts:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, NamedTuple
 
-from rig.costs import Assumptions, Need, load, need
+from rig.costs import Assumptions, Need, Objects, load, need, objects
 
 _ROWS = (1e6, 5e7, 1e9)
 _HELP = {
@@ -33,6 +33,7 @@ _HELP = {
     "retention_days": "days for which records are kept",
     "peak": "rate of the busiest hours by the mean",
     "use": "share of cores and disk that may be used",
+    "worker_units": "crawls that a worker of the platform runs at once, its --units",
     "core_price": "price of a core for a month",
     "gb_price": "price of a GB of disk for a month",
 }
@@ -50,6 +51,9 @@ def main() -> None:
     if given.inputs:
         print(inputs_table(inputs))
         return
+    if given.objects:
+        print(objects_table(given.pages, [objects(pages, inputs, given.engine, chosen) for pages in given.pages]))
+        return
     found = [need(pages, inputs, given.engine, chosen) for pages in given.pages]
     print(json.dumps([asdict(each) for each in found]) if given.json else table(found, chosen))
 
@@ -61,6 +65,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="as without it: nothing is measured")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--inputs", action="store_true", help="print what a job, a commit and a page take instead")
+    parser.add_argument("--objects", action="store_true", help="print writes of an object store instead")
     for field in fields(Assumptions):
         name = f"--{field.name.replace('_', '-')}"
         kind = int if isinstance(field.default, int) else float
@@ -97,6 +102,23 @@ def inputs_table(inputs: Mapping[str, Any]) -> str:
     return _aligned(rows)
 
 
+def objects_table(pages: Sequence[float], found: Sequence[Objects]) -> str:
+    """Return the writes a month of an object store as text."""
+    rows = [["pages a month", *map(_power, pages)]]
+    for name, value in (
+        ("an object for each write", lambda each: each.by_write),
+        ("an object for each chunk", lambda each: each.by_chunk),
+        ("chunks packed by job and kind", lambda each: each.packed),
+        ("their size, GB", lambda each: each.packed_gb),
+    ):
+        rows.append([name, *(_number(value(each)) for each in found)])
+    return _aligned(rows)
+
+
+def _power(pages: float) -> str:
+    return f"{pages:.0e}".replace("e+0", "e").replace("e+", "e")
+
+
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
@@ -107,7 +129,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 def lines(given: Assumptions) -> list[_Line]:
     """Return the lines of the table: what each is called, and its text for a number of pages."""
     found = [
-        _Line("pages a month", lambda each: f"{each.pages:.0e}".replace("e+0", "e").replace("e+", "e")),
+        _Line("pages a month", lambda each: _power(each.pages)),
         _Line("pages a second, mean", lambda each: _number(each.pages_per_second)),
         _Line("crawls at once, in the busiest hours", lambda each: f"{each.crawls:,}"),
         _Line("cores of crawls", lambda each: _number(each.crawl_cores)),
@@ -115,9 +137,14 @@ def lines(given: Assumptions) -> list[_Line]:
         _Line("cores of platform servers", lambda each: _number(each.server_cores)),
         _Line("server processes", lambda each: str(each.server_processes)),
         _Line("cores of PostgreSQL", lambda each: _number(each.postgresql_cores)),
+        _Line("connections of PostgreSQL", lambda each: f"{each.connections:,}"),
+        _Line("its transactions a second, busiest", lambda each: _number(each.transactions)),
+        _Line("its log, MB a second, busiest", lambda each: _number(each.log_mb_a_second)),
+        _Line("its log, GB a month", lambda each: _number(each.log_gb_a_month)),
         _Line("cores of the extraction service", lambda each: _number(each.extraction_cores)),
         _Line("disk, GB a month", lambda each: _number(each.disk_gb_a_month)),
         _Line(f"disk for {given.retention_days} days, GB", lambda each: _number(each.disk_gb_kept)),
+        _Line("disk of frontiers, GB", lambda each: _number(each.frontier_gb)),
         _Line("network from sites, GB a month", lambda each: _number(each.network_gb_sites)),
         _Line("network to the platform, GB a month", lambda each: _number(each.network_gb_platform)),
     ]

@@ -7,7 +7,9 @@ flush interval after the first result. Pages come at random, so that a crawl of 
 ``pace / (1 + pace * flush_interval / 2)`` commits a second.
 
 The inputs are processor seconds, bytes on disk and bytes over the wire of each sort, of the crawling process, the
-servers and PostgreSQL, and what browser and extraction take for a page.
+servers and PostgreSQL, bytes of its log and transactions that write, and what browser and extraction take for a page.
+
+:func:`objects` is for a design that is not built (``docs/architecture/objects``): writes a month of an object store.
 """
 
 from __future__ import annotations
@@ -25,6 +27,14 @@ MONTH_SECONDS = 30 * 86_400
 #: Bytes of the item that was measured.
 _MEASURED_ITEM = 1024
 _GB = 1e9
+#: Connections of a server that runs no jobs, of a worker, and for administrators (``docs/howto/many-machines``).
+SERVER_CONNECTIONS, WORKER_CONNECTIONS, _OTHER_CONNECTIONS = 15, 11, 10
+#: Records of a chunk, and compressed bytes above which it takes no further ones (``store/records``).
+CHUNK_RECORDS, CHUNK_BYTES = 1000, 128 * 1024
+#: Bytes of log by those of an item in its chunk, as the item is staged: in Base64.
+_STAGED = 4 / 3
+#: Bytes of an object at most, and of a job's records of a kind below which they stay rows.
+_OBJECT_BYTES, _LEAST_OBJECT = 16e6, 64e3
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,8 @@ class Assumptions:
     #: Rate in the busiest hours by that of the mean, and the share of a core and of a disk that may be used then.
     peak: float = 3.0
     use: float = 0.6
+    #: Crawls that a worker process of the platform runs at once (its ``--units``).
+    worker_units: int = 64
     #: Prices of a core and of a GB on disk, for a month.
     core_price: float = 0.0
     gb_price: float = 0.0
@@ -82,9 +94,14 @@ class Need:
     server_cores: float
     server_processes: int
     postgresql_cores: float
+    connections: int
+    transactions: float
+    log_mb_a_second: float
+    log_gb_a_month: float
     extraction_cores: float
     disk_gb_a_month: float
     disk_gb_kept: float
+    frontier_gb: float
     network_gb_sites: float
     network_gb_platform: float
     price: float = 0.0
@@ -121,6 +138,9 @@ def need(pages: float, inputs: Mapping[str, Any], engine: str, given: Assumption
     disk = (_share(measured["disk"]).of(*month) + extra["disk"]) / _GB
     kept = disk * given.retention_days / 30
     crawls = math.ceil(mean * given.peak / given.pace)
+    log = _share(measured["log"]).of(*month) + extra["disk"] * (_STAGED + _times_packed(pages / commits, given))
+    server_processes = max(math.ceil(servers), 1)
+    workers = math.ceil(crawls / given.worker_units)
     found = Need(
         pages=pages,
         pages_per_second=mean,
@@ -128,17 +148,59 @@ def need(pages: float, inputs: Mapping[str, Any], engine: str, given: Assumption
         crawl_cores=cores(crawl),
         crawl_memory_gb=crawls * inputs["crawl"]["memory"] / _GB,
         server_cores=servers,
-        server_processes=max(math.ceil(servers), 1),
+        server_processes=server_processes,
         postgresql_cores=postgresql,
+        connections=(
+            server_processes * SERVER_CONNECTIONS + workers * WORKER_CONNECTIONS + _OTHER_CONNECTIONS
+            if engine == "postgresql"
+            else 0
+        ),
+        transactions=_share(measured["writes"]).of(*month) / MONTH_SECONDS * given.peak,
+        log_mb_a_second=log / MONTH_SECONDS * given.peak / 1e6,
+        log_gb_a_month=log / _GB,
         extraction_cores=cores(extraction),
         disk_gb_a_month=disk,
         disk_gb_kept=kept / given.use,
+        frontier_gb=crawls * given.pages_per_job * inputs["frontier"][engine] / _GB / given.use,
         network_gb_sites=pages * given.page_kb * 1000 / _GB,
         network_gb_platform=(_share(inputs["wire"]).of(*month) + extra["wire"]) / _GB,
     )
     all_cores = found.crawl_cores + found.server_cores + found.postgresql_cores + found.extraction_cores
-    price = all_cores * given.core_price + found.disk_gb_kept * given.gb_price
+    price = all_cores * given.core_price + (found.disk_gb_kept + found.frontier_gb) * given.gb_price
     return Need(**{**{field.name: getattr(found, field.name) for field in fields(found)}, "price": price})
+
+
+def _times_packed(pages: float, given: Assumptions) -> float:
+    """Return how often an item is written in a chunk, given the pages of a commit: a chunk of twice the length replaces
+    two (``store/records/writes``)."""
+    items = max(pages * given.items_per_page, 1.0)
+    return 1 + max(math.log2(CHUNK_RECORDS / items), 0.0)
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Objects that are written in a month: one for each write of records, one for each full chunk and for the rest of a
+    job, or the chunks of a job and kind packed, without those of a few bytes, which stay rows."""
+
+    by_write: float
+    by_chunk: float
+    packed: float
+    packed_gb: float
+
+
+def objects(pages: float, inputs: Mapping[str, Any], engine: str, given: Assumptions) -> Objects:
+    """Return how many objects so many pages a month would be."""
+    jobs, commits = pages / given.pages_per_job, pages / (1 + given.pace * given.flush_interval / 2)
+    of_item = inputs["item"][engine]["disk"] * given.item_bytes / _MEASURED_ITEM
+    of_request = inputs["engines"][engine]["disk"]["page"] - inputs["item"][engine]["disk"]
+    by_chunk = packed = packed_bytes = 0.0
+    # Of a job: records and the bytes of each, of items and of request records. Its log is short.
+    for records, size in ((given.pages_per_job * given.items_per_page, of_item), (given.pages_per_job, of_request)):
+        by_chunk += math.ceil(records / min(CHUNK_RECORDS, max(CHUNK_BYTES / size, 1.0)))
+        if records * size >= _LEAST_OBJECT:
+            packed += math.ceil(records * size / _OBJECT_BYTES)
+            packed_bytes += records * size
+    return Objects(2 * commits, jobs * (by_chunk + 1), jobs * packed, jobs * packed_bytes / _GB)
 
 
 def _share(of: Mapping[str, float]) -> Share:
