@@ -26,6 +26,7 @@ import asyncpg
 from rig.contenders import scrapy_ext
 from rig.costs import INPUTS, load
 from rig.crawls import Crawled, crawl
+from rig.played import Tally
 from rig.recording import recording
 from rig.rounds import median, options, report
 from rig.services import platform
@@ -37,6 +38,8 @@ from simulation import Deployment, Load, Outcome, bytes_by_table, deployed, run
 Parts = tuple[float, float, float]
 #: Pages of a long job, those of a commit that has many, and commits of a short job.
 _LONG, _MANY, _SHORT = 4000, 100, 40
+#: Start and length of the window in which the log is measured, in parts of a load.
+_WINDOW_FROM, _WINDOW_SHARE = 0.25, 0.65
 
 
 def main() -> None:
@@ -71,6 +74,7 @@ def _of_engine(engine: str, given: Namespace) -> dict[str, Any]:
         Load(crawls=4, rate=30.0, pages=10_000, seconds=given.seconds),
     )
     parts, cpu, disk, wire, written = list[Parts](), [], [], [], list[_Written]()
+    window_parts = list[Parts]()
     idle, idle_written = 0.0, _Written(0.0, 0.0)
     for number, each in enumerate(loads):
         # Each on a database of its own, so that the bytes of each load are known.
@@ -82,10 +86,9 @@ def _of_engine(engine: str, given: Namespace) -> dict[str, Any]:
                 idle = (deployment.processors.seconds()[0] - before) / given.idle
                 idle_written = asyncio.run(_written(deployment)).since(written_before, 1 / given.idle)
             empty = asyncio.run(bytes_by_table(deployment, live=True))
-            written_before = asyncio.run(_written(deployment))
-            outcome = asyncio.run(run(deployment, each))
-            of_load = asyncio.run(_written(deployment)).since(written_before)
-            written.append(of_load.since(idle_written.since(_Written(0.0, 0.0), outcome.seconds)))
+            outcome, of_window, window = asyncio.run(_watched(deployment, each))
+            window_parts.append(of_window)
+            written.append(window.since(idle_written.since(_Written(0.0, 0.0), _WINDOW_SHARE * each.seconds)))
             if outcome.wrong or outcome.measured.errors:
                 raise SystemExit(f"{engine}: {outcome.wrong[:3]} {outcome.measured.errors[:3]}")
             full = asyncio.run(bytes_by_table(deployment, live=True))
@@ -100,10 +103,21 @@ def _of_engine(engine: str, given: Namespace) -> dict[str, Any]:
         "server_cpu": _solved(parts, [each[0] for each in cpu]),
         "postgresql_cpu": _solved(parts, [each[1] for each in cpu]),
         "disk": _disk(parts[0], disk[0], long),
-        "log": _with_more(_solved(parts, [each.log for each in written]), commit=long.more_log),
-        "writes": _solved(parts, [each.transactions for each in written]),
+        "log": _with_more(_solved(window_parts, [each.log for each in written]), commit=long.more_log),
+        "writes": _solved(window_parts, [each.transactions for each in written]),
         "wire": _solved(parts, wire),
     }
+
+
+async def _watched(deployment: Deployment, load: Load) -> tuple[Outcome, Parts, _Written]:
+    """Play a load; return also what it did and wrote in a window without the start and the end of all crawls."""
+    tally, seen = Tally(), list[tuple[Parts, _Written]]()
+    running = asyncio.create_task(run(deployment, load, tally))
+    for share in (_WINDOW_FROM, _WINDOW_SHARE):
+        await asyncio.sleep(share * load.seconds)
+        seen.append(((len(tally.finished), tally.commits, tally.pages), await _written(deployment)))
+    (before, wrote_before), (after, wrote) = seen
+    return await running, (after[0] - before[0], after[1] - before[1], after[2] - before[2]), wrote.since(wrote_before)
 
 
 class _Written(NamedTuple):

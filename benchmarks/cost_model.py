@@ -26,6 +26,7 @@ _HELP = {
     "page_kb": "KB of a page as it is downloaded, compressed",
     "items_per_page": "items of a page",
     "item_bytes": "bytes of an item as JSON",
+    "links_per_page": "links of a page that its callback follows",
     "parse_ms": "milliseconds of processor time of the spider's own code for a page",
     "service_share": "share of the pages whose body comes through the extraction service",
     "browser_share": "share of the pages that the service's browser loads",

@@ -121,9 +121,10 @@ def deployed(engine: str, servers: int) -> Generator[Deployment]:
         yield Deployment(running, Processors([each.pid for each in running], postgresql.process.pid), database)
 
 
-async def run(deployment: Deployment, load: Load) -> Outcome:
-    """Play the crawls, and compare what is stored with what was sent."""
-    measured, tally, numbers = Measured(), Tally(), itertools.count()
+async def run(deployment: Deployment, load: Load, tally: Tally | None = None) -> Outcome:
+    """Play the crawls, and compare what is stored with what was sent; ``tally`` counts it meanwhile."""
+    measured, numbers = Measured(), itertools.count()
+    tally = Tally() if tally is None else tally
     began = time.monotonic()
     until = began + load.seconds
     rate = _rate(load, began)

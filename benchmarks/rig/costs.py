@@ -24,8 +24,8 @@ from typing import Any
 #: Measured inputs, with the scripts that they come from.
 INPUTS = Path(__file__).parents[1] / "costs.json"
 MONTH_SECONDS = 30 * 86_400
-#: Bytes of the item that was measured.
-_MEASURED_ITEM = 1024
+#: Bytes of the item, and links of the page, that were measured.
+_MEASURED_ITEM, _MEASURED_LINKS = 1024, 20
 _GB = 1e9
 #: Connections of a server that runs no jobs, of a worker, and for administrators (``docs/howto/many-machines``).
 SERVER_CONNECTIONS, WORKER_CONNECTIONS, _OTHER_CONNECTIONS = 15, 11, 10
@@ -62,6 +62,8 @@ class Assumptions:
     page_kb: float = 30.0
     items_per_page: float = 1.0
     item_bytes: float = 1024.0
+    #: Links of a page that its callback follows: most of what the crawling process does is done for each request.
+    links_per_page: int = 20
     #: Milliseconds of processor time that the spider's own code takes for a page.
     parse_ms: float = 10.0
     #: Shares of the pages that come through the extraction service: plain, by its browser, and with automatic
@@ -126,7 +128,8 @@ def need(pages: float, inputs: Mapping[str, Any], engine: str, given: Assumption
     def cores(seconds: float, idle: float = 0.0) -> float:
         return (seconds / MONTH_SECONDS * given.peak + idle) / given.use
 
-    crawl = _share(inputs["crawl"]["cpu"]).of(*month) + extra["crawl_cpu"] + pages * given.parse_ms / 1000
+    links = pages * (given.links_per_page - _MEASURED_LINKS) * inputs["link"]["crawl_cpu"]
+    crawl = _share(inputs["crawl"]["cpu"]).of(*month) + extra["crawl_cpu"] + links + pages * given.parse_ms / 1000
     servers = cores(_share(measured["server_cpu"]).of(*month) + extra["server_cpu"], measured["idle_cores"])
     postgresql = cores(_share(measured["postgresql_cpu"]).of(*month) + extra["postgresql_cpu"])
     service = inputs["service"]
@@ -138,7 +141,8 @@ def need(pages: float, inputs: Mapping[str, Any], engine: str, given: Assumption
     disk = (_share(measured["disk"]).of(*month) + extra["disk"]) / _GB
     kept = disk * given.retention_days / 30
     crawls = math.ceil(mean * given.peak / given.pace)
-    log = _share(measured["log"]).of(*month) + extra["disk"] * (_STAGED + _times_packed(pages / commits, given))
+    item = of_item[engine]["disk"] * given.item_bytes / _MEASURED_ITEM
+    log = _share(measured["log"]).of(*month) + extra["disk"] * (_STAGED + _times_packed(pages / commits, item, given))
     server_processes = max(math.ceil(servers), 1)
     workers = math.ceil(crawls / given.worker_units)
     found = Need(
@@ -170,11 +174,16 @@ def need(pages: float, inputs: Mapping[str, Any], engine: str, given: Assumption
     return Need(**{**{field.name: getattr(found, field.name) for field in fields(found)}, "price": price})
 
 
-def _times_packed(pages: float, given: Assumptions) -> float:
-    """Return how often an item is written in a chunk, given the pages of a commit: a chunk of twice the length replaces
-    two (``store/records/writes``)."""
+def _chunk_records(size: float) -> float:
+    """Return the most records of a chunk, given the compressed bytes of one."""
+    return min(CHUNK_RECORDS, max(CHUNK_BYTES / size, 1.0))
+
+
+def _times_packed(pages: float, size: float, given: Assumptions) -> float:
+    """Return how often an item is written in a chunk, given the pages of a commit and the compressed bytes of an item:
+    a chunk of twice the length replaces two (``store/records/writes``)."""
     items = max(pages * given.items_per_page, 1.0)
-    return 1 + max(math.log2(CHUNK_RECORDS / items), 0.0)
+    return 1 + max(math.log2(_chunk_records(size) / items), 0.0)
 
 
 @dataclass(frozen=True)
@@ -196,7 +205,7 @@ def objects(pages: float, inputs: Mapping[str, Any], engine: str, given: Assumpt
     by_chunk = packed = packed_bytes = 0.0
     # Of a job: records and the bytes of each, of items and of request records. Its log is short.
     for records, size in ((given.pages_per_job * given.items_per_page, of_item), (given.pages_per_job, of_request)):
-        by_chunk += math.ceil(records / min(CHUNK_RECORDS, max(CHUNK_BYTES / size, 1.0)))
+        by_chunk += math.ceil(records / _chunk_records(size))
         if records * size >= _LEAST_OBJECT:
             packed += math.ceil(records * size / _OBJECT_BYTES)
             packed_bytes += records * size
