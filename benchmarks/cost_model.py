@@ -99,6 +99,8 @@ def inputs_table(inputs: Mapping[str, Any]) -> str:
     add("postgresql, ms", inputs["engines"]["postgresql"]["postgresql_cpu"], 1000)
     for engine, measured in inputs["engines"].items():
         add(f"disk on {engine}, bytes", measured["disk"])
+    add("log of postgresql, bytes", inputs["engines"]["postgresql"]["log"])
+    add("transactions of postgresql", inputs["engines"]["postgresql"]["writes"])
     add("network, bytes", inputs["wire"])
     return _aligned(rows)
 
