@@ -36,8 +36,8 @@ from rig.wire import Measured, Wire
 from simulation import Deployment, Load, Outcome, bytes_by_table, deployed, run
 
 Parts = tuple[float, float, float]
-#: Pages of a long job, those of a commit that has many, and commits of a short job.
-_LONG, _MANY, _SHORT = 4000, 100, 40
+#: Pages of a commit of a long job that has many, and commits of a short job.
+_MANY, _SHORT = 100, 40
 #: Start and length of the window in which the log is measured, in parts of a load.
 _WINDOW_FROM, _WINDOW_SHARE = 0.25, 0.65
 
@@ -45,8 +45,24 @@ _WINDOW_FROM, _WINDOW_SHARE = 0.25, 0.65
 def main() -> None:
     given = options(
         __doc__,
-        full={"seconds": 60.0, "idle": 30.0, "rounds": 3, "engines": ["sqlite", "postgresql"], "crawl": 1, "write": 0},
-        quick={"seconds": 6.0, "idle": 3.0, "rounds": 1, "engines": ["sqlite", "postgresql"], "crawl": 1, "write": 0},
+        full={
+            "seconds": 60.0,
+            "idle": 30.0,
+            "long": 4000,
+            "rounds": 3,
+            "engines": ["sqlite", "postgresql"],
+            "crawl": 1,
+            "write": 0,
+        },
+        quick={
+            "seconds": 6.0,
+            "idle": 3.0,
+            "long": 400,
+            "rounds": 1,
+            "engines": ["sqlite", "postgresql"],
+            "crawl": 1,
+            "write": 0,
+        },
     )
     rounds = [{engine: _of_engine(engine, given) for engine in given.engines} for _ in range(given.rounds)]
     crawls = [_of_crawl(given.seconds) for _ in range(given.rounds if given.crawl else 0)]
@@ -97,7 +113,7 @@ def _of_engine(engine: str, given: Namespace) -> dict[str, Any]:
         disk.append(_kept(full) - _kept(empty))
         wire.append(outcome.measured.sent + outcome.measured.received)
     with deployed(engine, 1) as deployment:
-        long = asyncio.run(_long(deployment))
+        long = asyncio.run(_long(deployment, given.long))
     return {
         "idle_cores": idle,
         "server_cpu": _solved(parts, [each[0] for each in cpu]),
@@ -154,8 +170,8 @@ class _Long(NamedTuple):
     more_log: float
 
 
-async def _long(deployment: Deployment) -> _Long:
-    """Store items and request records of a job one by one, and of another many at once."""
+async def _long(deployment: Deployment, number: int) -> _Long:
+    """Store items and request records of so many pages of a job one by one, and of another many at once."""
     server = deployment.servers[0]
     wire = Wire(server.port, server.key, Measured())
     disk, log, short_log = list[float](), 0.0, 0.0
@@ -163,17 +179,17 @@ async def _long(deployment: Deployment) -> _Long:
         pushed = await wire.call("POST", "/jobq/1/push", json.dumps({"spider": "long", "state": "running"}).encode())
         job = json.loads(pushed)["key"]
         before, began = _kept(await bytes_by_table(deployment, live=True)), await _written(deployment)
-        for start in range(0, _LONG, each):
+        for start in range(0, number, each):
             pages = range(start, start + each)
             if start == _SHORT:
                 short_log = (await _written(deployment)).since(began).log / (_SHORT / each)
             for kind, made in (("items", _item), ("requests", _request)):
                 await wire.call("POST", f"/{kind}/{job}", b"".join(made(page) for page in pages), start=start)
-        log = (await _written(deployment)).since(began).log / (_LONG / each)
+        log = (await _written(deployment)).since(began).log / (number / each)
         disk.append(_kept(await bytes_by_table(deployment, live=True)) - before)
     wire.close()
-    commit = max(disk[1] - disk[0], 0.0) / (_LONG - _LONG // _MANY)
-    return _Long(commit, disk[0] / _LONG - commit / _MANY, max(log - short_log, 0.0))
+    commit = max(disk[1] - disk[0], 0.0) / (number - number // _MANY)
+    return _Long(commit, disk[0] / number - commit / _MANY, max(log - short_log, 0.0))
 
 
 def _item(page: int) -> bytes:
