@@ -8,9 +8,9 @@ every pair are left out: the time of the crawl changes each item, and no change 
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -68,26 +68,35 @@ def suggested_field(before: Mapping[str, int], after: Mapping[str, int]) -> str 
     return sure[0] if sure else max(sorted(common), key=lambda name: common[name])
 
 
-class Contents(NamedTuple):
-    """Index of an item, and the names and hashes of its compared fields, in the order of the names.
+class _Shape(NamedTuple):
+    """Fields of items that have the same ones: those that are compared, in the order of their names."""
 
-    The hashes are those of one process: they are compared within it and not stored.
-    """
-
-    number: int
     names: tuple[str, ...]
-    hashes: array[int]
+    values: Callable[[Mapping[str, msgspec.Raw]], Iterable[msgspec.Raw]]
 
 
 class ItemIndex:
-    """Items of a job by the value of a field."""
+    """Items of a job by the value of a field.
+
+    The items are numbers in arrays, so that the garbage collector has no object of each to visit: it would stop the
+    process for some ten milliseconds.
+    """
 
     def __init__(self, field: str, ignored: Collection[str] = ()) -> None:
         self._field = field
         self._ignored = frozenset((field, *ignored))
-        #: Names of the fields of items: most items have the same ones.
-        self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self.items: dict[bytes, Contents] = {}
+        #: Place of an item in the order of addition, by a hash of its value.
+        self.items: dict[bytes, int] = {}
+        #: The index in the job of the item at a place.
+        self.numbers = array("q")
+        #: Hashes of the compared fields of all items. They are compared within one process, and not stored.
+        self._hashes = array("q")
+        #: The end of the hashes of the item at a place.
+        self._ends = array("q")
+        self._shapes: list[_Shape] = []
+        self._shape_of: dict[tuple[str, ...], int] = {}
+        #: The shape of the item at a place.
+        self._shape_at = array("l")
         #: Items without the field, and items whose value an earlier item has.
         self.without = 0
         self.repeated = 0
@@ -99,13 +108,32 @@ class ItemIndex:
         if value is None or bytes(value) == b"null":
             self.without += 1
             return
-        key = blake2b(bytes(value), digest_size=12).digest()
-        if key in self.items:
+        place = len(self.numbers)
+        if self.items.setdefault(blake2b(value, digest_size=12).digest(), place) != place:
             self.repeated += 1
             return
-        names = tuple(sorted(name for name in fields if not name.startswith("_") and name not in self._ignored))
-        hashes = array("q", [hash(bytes(fields[name])) for name in names])
-        self.items[key] = Contents(number, self._known.setdefault(names, names), hashes)
+        names = tuple(fields)
+        shape = self._shape_of.get(names)
+        if shape is None:
+            shape = self._shape_of[names] = self._add_shape(names)
+        self._hashes.extend(map(hash, map(bytes, self._shapes[shape].values(fields))))
+        self.numbers.append(number)
+        self._shape_at.append(shape)
+        self._ends.append(len(self._hashes))
+
+    def names(self, place: int) -> tuple[str, ...]:
+        """Return the names of the compared fields of an item."""
+        return self._shapes[self._shape_at[place]].names
+
+    def hashes(self, place: int) -> array[int]:
+        """Return the hashes of the compared fields of an item, in the order of their names."""
+        return self._hashes[self._ends[place - 1] if place else 0 : self._ends[place]]
+
+    def _add_shape(self, fields: Iterable[str]) -> int:
+        names = sorted(name for name in fields if not name.startswith("_") and name not in self._ignored)
+        getter = itemgetter(*names) if len(names) > 1 else lambda record: [record[name] for name in names]
+        self._shapes.append(_Shape(tuple(names), getter))
+        return len(self._shapes) - 1
 
 
 class ItemChanges(NamedTuple):
@@ -123,38 +151,55 @@ class ItemChanges(NamedTuple):
 
 def compare_items(before: ItemIndex, after: ItemIndex, *, every_field: bool = False) -> ItemChanges:
     """Compare the items of two jobs. ``every_field``: fields that differ in every pair are not left out."""
-    pairs = [(item, after.items[key]) for key, item in before.items.items() if key in after.items]
-    aside = frozenset() if every_field else _always_different(pairs)
+    places = [(place, after.items[key]) for key, place in before.items.items() if key in after.items]
+    # Most differences are of the same fields.
+    known: dict[frozenset[str], frozenset[str]] = {}
+    found_in = (_different(before, old, after, new) for old, new in places)
+    differences = [known.setdefault(found, found) for found in found_in]
+    aside = frozenset() if every_field else _always_different(before, after, places, differences)
     changed = [
-        (old.number, new.number) for old, new in pairs if any(name not in aside for name in _different(old, new))
+        (before.numbers[old], after.numbers[new])
+        for (old, new), found in zip(places, differences, strict=True)
+        if found and not aside.issuperset(found)
     ]
     return ItemChanges(
-        new=[item.number for key, item in after.items.items() if key not in before.items],
-        gone=[item.number for key, item in before.items.items() if key not in after.items],
-        changed=sorted(changed, key=lambda pair: pair[1]),
-        same=len(pairs) - len(changed),
+        new=[after.numbers[place] for key, place in after.items.items() if key not in before.items],
+        gone=[before.numbers[place] for key, place in before.items.items() if key not in after.items],
+        changed=sorted(changed, key=itemgetter(1)),
+        same=len(places) - len(changed),
         aside=tuple(sorted(aside)),
     )
 
 
-def _always_different(pairs: Sequence[tuple[Contents, Contents]]) -> frozenset[str]:
+def _always_different(
+    before: ItemIndex,
+    after: ItemIndex,
+    places: Sequence[tuple[int, int]],
+    differences: Sequence[frozenset[str]],
+) -> frozenset[str]:
     """Return the fields that both items of every pair have, with another value."""
-    if len(pairs) < _LEAST_PAIRS:
+    if len(places) < _LEAST_PAIRS:
         return frozenset()
-    differing = Counter(
-        name for old, new in pairs for name in _different(old, new) if name in old.names and name in new.names
+    names = {before.names(old) for old, _ in places} | {after.names(new) for _, new in places}
+    return frozenset.intersection(*set(differences), *map(frozenset, names))
+
+
+#: The difference of two items without one.
+_NONE: Final = frozenset[str]()
+
+
+def _different(before: ItemIndex, old: int, after: ItemIndex, new: int) -> frozenset[str]:
+    """Return the names of fields that one item does not have, or that have other values."""
+    names, old_hashes, new_hashes = before.names(old), before.hashes(old), after.hashes(new)
+    if names == after.names(new):
+        if old_hashes == new_hashes:
+            return _NONE
+        return frozenset(name for name, a, b in zip(names, old_hashes, new_hashes, strict=True) if a != b)
+    first, second = (
+        dict(zip(names, old_hashes, strict=True)),
+        dict(zip(after.names(new), new_hashes, strict=True)),
     )
-    return frozenset(name for name, number in differing.items() if number == len(pairs))
-
-
-def _different(old: Contents, new: Contents) -> Iterator[str]:
-    """Yield the names of fields that one item does not have, or that have other values."""
-    if old.names == new.names:
-        if old.hashes != new.hashes:
-            yield from (name for name, a, b in zip(old.names, old.hashes, new.hashes, strict=True) if a != b)
-        return
-    first, second = (dict(zip(each.names, each.hashes, strict=True)) for each in (old, new))
-    yield from (name for name in {**first, **second} if first.get(name) != second.get(name))
+    return frozenset(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
 
 
 def median(values: Sequence[float]) -> float | None:
