@@ -123,9 +123,14 @@ def gzip_compressor() -> _library._Compress:
     return _library.compressobj(_LEVEL, _library.DEFLATED, _GZIP)
 
 
+def deflate_compressor() -> _library._Compress:
+    """Return a compressor of raw deflate, without header and checksum."""
+    return _library.compressobj(_LEVEL, _library.DEFLATED, _DEFLATE)
+
+
 def deflated(data: bytes) -> bytes:
     """Compress a part of a stream: non-final deflate blocks that end at a byte boundary."""
-    compressor = _library.compressobj(_LEVEL, _library.DEFLATED, _DEFLATE)
+    compressor = deflate_compressor()
     return bytes(compressor.compress(data) + compressor.flush(_library.Z_SYNC_FLUSH))
 
 

@@ -14,18 +14,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.json as pj
 
+from scrapy_ext.formats.column_types import EXACT, ColumnType, Seen
 from scrapy_ext.formats.encoder import encode
-from scrapy_ext.formats.schema import EXACT, ColumnType, Schema, Seen
 
 #: Maximum records times types of records that are parsed at once.
 CELLS: Final = 250_000
-#: Maximum types of a schema for the parser: with more, decoding is as fast.
-_MAX_TYPES: Final = 2000
-#: Records of a call, and types per record, from which the parser is faster.
-_MIN_RECORDS: Final = 16
-_TYPES_PER_RECORD: Final = 16
-#: Bytes of a record per type from which recognition is faster: the parser adds a null for each absent field.
-_BYTES_PER_TYPE: Final = 8
 #: The integer zero with a sign.
 _NEGATIVE_ZERO: Final = re.compile(rb"-0[\s,\]}]")
 
@@ -77,52 +70,21 @@ class Parser:
         return all(check(chunk) for name, check in self._checks.items() for chunk in table.column(name).chunks)
 
 
-class Recognizer:
-    """Recognizes records that would not change a schema.
-
-    Nothing is recognized with a column of mixed types, which the parser refuses.
-    """
-
-    def __init__(self, schema: Schema) -> None:
-        self.version = schema.version
-        self._types = schema.types
-        self._parser: Parser | None = None
-        kinds = {name: _strict(column) for name, column in schema.columns.items()}
-        if None in kinds.values() or schema.has_other or schema.types > _MAX_TYPES:
-            return
-        checks = exact_checks(schema.columns, longs=True)
-        parser = Parser(pa.schema(kinds.items()), checks, ignores_others=schema.chosen)
-        if not parser.ignores_members:
-            self._parser = parser
-
-    def recognizes(self, lines: Sequence[bytes]) -> bool:
-        """Return true for records that leave the schema as it is."""
-        if self._parser is None or len(lines) < max(_MIN_RECORDS, self._types // _TYPES_PER_RECORD):
-            return False
-        if sum(map(len, lines)) < _BYTES_PER_TYPE * self._types * len(lines):
-            return False
-        rows = max(CELLS // (self._types or 1), 1)
-        parts = (lines[first : first + rows] for first in range(0, len(lines), rows))
-        return all(self._parser.table(part) is not None for part in parts)
-
-
-def exact_checks(columns: Mapping[str, ColumnType], *, longs: bool = False) -> dict[str, Check]:
-    """Return checks of columns of doubles; with ``longs``, also of integers, if none is long yet."""
-    checks = {name: _check(column, longs) for name, column in columns.items()}
+def exact_checks(columns: Mapping[str, ColumnType]) -> dict[str, Check]:
+    """Return checks of columns of doubles."""
+    checks = {name: _check(column) for name, column in columns.items()}
     return {name: check for name, check in checks.items() if check is not None}
 
 
-def _check(column: ColumnType, longs: bool) -> Check | None:
+def _check(column: ColumnType) -> Check | None:
     match column.kind:
         case Seen.FLOAT:
             return _is_exact
-        case Seen.INTEGER:
-            return _is_exact if longs and not column.seen & Seen.LONG else None
         case Seen.LIST:
-            check = _check(column.element or ColumnType(), longs)
+            check = _check(column.element or ColumnType())
             return None if check is None else lambda values: check(values.flatten())
         case Seen.OBJECT:
-            members = exact_checks(column.members, longs=longs)
+            members = exact_checks(column.members)
             if not members:
                 return None
             return lambda values: all(check(values.field(name)) for name, check in members.items())
@@ -189,20 +151,3 @@ def _struct(members: dict[str, ColumnType]) -> tuple[pa.DataType, Convert | None
         return value | {name: change(value.get(name)) for name, change in converts.items()}
 
     return kind, convert
-
-
-def _strict(column: ColumnType) -> pa.DataType | None:
-    """Return the type that refuses every value which would change a column; None if there is none."""
-    match column.kind:
-        case Seen.NOTHING:
-            return pa.null()
-        case Seen.LIST:
-            element = _strict(column.element or ColumnType())
-            return None if element is None else pa.list_(element)
-        case Seen.OBJECT:
-            members = {name: _strict(member) for name, member in column.members.items()}
-            return None if None in members.values() else pa.struct(members.items())
-        case Seen.JSON:
-            return pa.struct([]) if column.seen == Seen.OBJECT else None
-        case _:
-            return arrow_type(column)[0]

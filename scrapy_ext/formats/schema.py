@@ -7,13 +7,11 @@ names with the same types) are examined once, except integers, lists and objects
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from scrapy_ext.formats.column_types import EXACT, ColumnType, Seen
 from scrapy_ext.formats.encoder import SchemaError, decode
-
-if TYPE_CHECKING:
-    from scrapy_ext.formats.arrow import Recognizer
+from scrapy_ext.formats.recognizer import Recognizer
 
 #: Maximum columns. Further fields are members of the JSON object in the last column.
 MAX_COLUMNS: Final = 1000
@@ -21,32 +19,12 @@ MAX_COLUMNS: Final = 1000
 MAX_DEPTH: Final = 8
 MAX_MEMBERS: Final = 200
 MAX_NESTED: Final = 10_000
-#: Integers that a double has exactly, at least.
-EXACT: Final = 2**53
 #: Names in all shapes that are remembered.
 _SHAPES: Final = 20_000
 #: Column of further fields.
 OTHER: Final = "_other"
 #: Column of records that are not objects.
 VALUE: Final = "value"
-
-
-class Seen(IntEnum):
-    """Kinds of values that a column has, as bits of an integer: arithmetic of ``IntFlag`` takes ten times as long."""
-
-    NOTHING = 0
-    BOOLEAN = 1
-    INTEGER = 2
-    #: An integer that a double does not have exactly.
-    LONG = 4
-    #: An integer of more than 64 bits.
-    HUGE = 8
-    FLOAT = 16
-    STRING = 32
-    LIST = 64
-    OBJECT = 128
-    #: Too deep, or too many members.
-    JSON = 256
 
 
 _KINDS: Final[Mapping[type, int]] = {
@@ -58,33 +36,7 @@ _KINDS: Final[Mapping[type, int]] = {
     list: Seen.LIST,
     dict: Seen.OBJECT,
 }
-_NUMBER: Final = Seen.INTEGER | Seen.LONG | Seen.FLOAT
 _NESTED: Final = Seen.LIST | Seen.OBJECT
-_SIMPLE: Final = (Seen.NOTHING, Seen.BOOLEAN, Seen.STRING, Seen.LIST, Seen.OBJECT)
-
-
-class ColumnType:
-    """The kinds of a column's values, and the types of their elements or members."""
-
-    __slots__ = ("element", "members", "seen")
-
-    def __init__(self) -> None:
-        self.seen: int = Seen.NOTHING
-        self.element: ColumnType | None = None
-        self.members: dict[str, ColumnType] = {}
-
-    @property
-    def kind(self) -> int:
-        """The one kind of all values: ``NOTHING`` if all are null, ``JSON`` if they are mixed."""
-        seen = self.seen
-        if seen & _NUMBER and not seen & ~_NUMBER:
-            if not seen & Seen.FLOAT:
-                return Seen.INTEGER
-            # A double would change a long integer.
-            return Seen.JSON if seen & Seen.LONG else Seen.FLOAT
-        if seen == Seen.OBJECT and not self.members:
-            return Seen.JSON
-        return seen if seen in _SIMPLE else Seen.JSON
 
 
 class Schema:
@@ -105,7 +57,9 @@ class Schema:
         self._nested = 0
         self._remembered = 0
         self._shapes: dict[object, tuple[str, ...]] = {}
+        #: Recognizer of records that leave this version as it is.
         self._recognizer: Recognizer | None = None
+        self._recognized = 0
 
     @classmethod
     def of(cls, names: Iterable[str], *, typed: bool = False) -> Schema:
@@ -143,7 +97,9 @@ class Schema:
 
     def add(self, lines: Sequence[bytes]) -> None:
         """Add the fields of stored records, and their types."""
-        if not (self.typed and self._recognizes(lines)):
+        if self.chosen and not self.typed:
+            return
+        if not self._recognizes(lines):
             self.observe(map(decode, lines))
 
     def observe(self, records: Iterable[Any]) -> None:
@@ -173,11 +129,9 @@ class Schema:
 
     def _recognizes(self, lines: Sequence[bytes]) -> bool:
         """Return true when it is certain that the records add nothing."""
-        if self._recognizer is None or self._recognizer.version != self.version:
-            # Types are for Parquet alone, and its library takes 50 MB of memory.
-            from scrapy_ext.formats.arrow import Recognizer
-
-            self._recognizer = Recognizer(self)
+        if self._recognizer is None or self._recognized != self.version:
+            self._recognizer = Recognizer(self.columns, self.types, typed=self.typed, passes_others=self.chosen)
+            self._recognized = self.version
         return self._recognizer.recognizes(lines)
 
     def _new_shape(self, shape: object, fields: Mapping[str, Any]) -> tuple[str, ...]:

@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import Final
 
 from scrapy_ext.api.compression import pack, unpack
+from scrapy_ext.formats.columns import blocks
 from scrapy_ext.formats.encoder import Page
 from scrapy_ext.formats.schema import Schema
 
-#: Bytes of records that are compressed at once.
+#: Bytes of records that are compressed at once, at least.
 _BLOCK: Final = 256 * 1024
 _HEAD: Final = struct.Struct(">I")
 
@@ -41,9 +42,9 @@ class Spool:
     def add(self, lines: Page) -> None:
         """Add records; raises :class:`SpoolLimitError`."""
         self.schema.add(lines)
-        for line in lines:
-            self._lines.append(line)
-            self._length += len(line) + 1
+        for block in blocks(lines):
+            self._lines += block
+            self._length += sum(map(len, block)) + len(block)
             if self._length >= _BLOCK:
                 self._flush()
 

@@ -8,15 +8,19 @@ the date 1980-01-01, which is the default of ``ZipFile.open``, so the same recor
 from __future__ import annotations
 
 import io
-import math
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, Final
+from itertools import compress, repeat
+from types import NoneType
+from typing import IO, Any, Final, NamedTuple
 from xml.sax.saxutils import escape
 
-from scrapy_ext.formats.csv import is_formula
-from scrapy_ext.formats.encoder import Encoder, Page, decode, plain
+from scrapy_ext.api.compression import deflate_compressor
+from scrapy_ext.compatibility.zip_files import compress_with
+from scrapy_ext.formats.columns import Column, blocks, may_be_markup, may_have_controls, reader_of, texts_of
+from scrapy_ext.formats.csv import is_formula, may_have_formula
+from scrapy_ext.formats.encoder import Encoder, Page, decode
 from scrapy_ext.formats.schema import Schema
 
 #: Limits of the format. A sheet has one line of headers.
@@ -67,6 +71,8 @@ class XlsxEncoder(Encoder):
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
+        # Fields beyond the columns are one column, whose object is made for each record.
+        self._reader = None if schema.has_other else reader_of(schema.names, has_others=schema.chosen)
         self._letters = [_letters(index) for index in range(len(schema.names))]
         self._sink = _Sink()
         self._zip = zipfile.ZipFile(self._sink, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL)
@@ -81,16 +87,12 @@ class XlsxEncoder(Encoder):
         return self._sink.take()
 
     def page(self, records: Page) -> bytes:
-        lines: list[bytes] = []
-        for record in records:
-            if self._rows == MAX_ROWS or self._length > _MAX_SHEET:
-                self._add(lines)
-                lines = []
-                self._next_sheet()
-            line = self._row(self._schema.row(decode(record)))
-            self._length += len(line)
-            lines.append(line)
-        self._add(lines)
+        for block in blocks(records):
+            text = b",".join(block)
+            columns = None if self._reader is None else self._reader.columns(text)
+            if columns is None:
+                columns = list(zip(*(self._schema.row(decode(record)) for record in block), strict=True))
+            self._add_rows(columns, len(block), _Style(may_have_controls=may_have_controls(text)))
         return self._sink.take()
 
     def end(self) -> bytes:
@@ -104,27 +106,39 @@ class XlsxEncoder(Encoder):
         self._end_sheet()
         self._sheets += 1
         self._sheet = self._zip.open(f"xl/worksheets/sheet{self._sheets}.xml", "w")
+        compress_with(self._sheet, deflate_compressor())
         self._rows = self._length = 0
-        self._add([_SHEET_BEGIN.encode(), self._row(self._schema.names, _HEADER_STYLE)])
+        self._write(_SHEET_BEGIN.encode())
+        self._write(self._block([(name,) for name in self._schema.names], 1, _Style(_HEADER_STYLE)))
 
     def _end_sheet(self) -> None:
         if self._sheet is not None:
             self._sheet.write(_SHEET_END)
             self._sheet.close()
 
-    def _add(self, lines: Sequence[bytes]) -> None:
-        if lines and self._sheet is not None:
-            self._sheet.write(b"".join(lines))
+    def _add_rows(self, columns: Sequence[Column], number: int, style: _Style) -> None:
+        """Add rows to the sheet, and to further ones when it is full."""
+        while number:
+            if self._rows >= MAX_ROWS or self._length > _MAX_SHEET:
+                self._next_sheet()
+            fitting = min(number, MAX_ROWS - self._rows)
+            block = self._block([values[:fitting] for values in columns], fitting, style)
+            self._length += len(block)
+            self._write(block)
+            columns, number = [values[fitting:] for values in columns], number - fitting
 
-    def _row(self, values: Sequence[Any], style: str = "") -> bytes:
-        self._rows += 1
-        number = self._rows
-        cells = [
-            _cell(f"{letters}{number}", value, style)
-            for letters, value in zip(self._letters, values, strict=True)
-            if value is not None
-        ]
-        return f'<row r="{number}">{"".join(cells)}</row>'.encode()
+    def _block(self, columns: Sequence[Column], number: int, style: _Style) -> bytes:
+        """Return the next rows of the sheet."""
+        first = self._rows + 1
+        self._rows += number
+        rows = list(map(str, range(first, first + number)))
+        cells = [_cells(letters, rows, values, style) for letters, values in zip(self._letters, columns, strict=True)]
+        parts = zip(repeat('<row r="'), rows, repeat('">'), *cells, repeat("</row>"))
+        return "".join(map("".join, parts)).encode()
+
+    def _write(self, data: bytes) -> None:
+        if self._sheet is not None:
+            self._sheet.write(data)
 
     def _part(self, name: str, text: str) -> None:
         with self._zip.open(name, "w") as part:
@@ -149,23 +163,47 @@ class _Sink(io.RawIOBase):
         return b"".join(pieces)
 
 
-def _cell(place: str, value: Any, style: str) -> str:
-    kind = type(value)
-    if kind is bool:
-        return f'<c r="{place}" t="b"><v>{int(value)}</v></c>'
-    if (kind is int and -_MAX_INTEGER < value < _MAX_INTEGER) or (kind is float and math.isfinite(value)):
-        return f'<c r="{place}"><v>{value!r}</v></c>'
-    text = value if kind is str else plain(value)
-    if len(text) > MAX_CHARACTERS // 2:
-        text = _fitting(text)
-    style = style or (_FORMULA_STYLE if is_formula(text) else "")
-    if _SPECIAL.search(text):
-        text = _escaped(text)
-    return f'<c r="{place}"{style} t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+class _Style(NamedTuple):
+    """Style of cells. ``may_have_controls``: texts may have characters that XML excludes."""
+
+    text: str = ""
+    may_have_controls: bool = True
+
+
+def _cells(letters: str, rows: Sequence[str], values: Column, style: _Style) -> Sequence[str]:
+    """Return the cells of a column in some rows: empty texts where it has no value."""
+    kinds = set(map(type, values))
+    if NoneType in kinds:
+        are_present = [value is not None for value in values]
+        rows, dense = list(compress(rows, are_present)), list(compress(values, are_present))
+        cells = iter(_cells(letters, rows, dense, style) if dense else ())
+        return [next(cells) if is_present else "" for is_present in are_present]
+    if kinds == {bool}:
+        return [f'<c r="{letters}{row}" t="b"><v>{value:d}</v></c>' for row, value in zip(rows, values, strict=True)]
+    if kinds == {float} or (kinds <= {int, float} and min(values) > -_MAX_INTEGER and max(values) < _MAX_INTEGER):
+        return [f'<c r="{letters}{row}"><v>{value!r}</v></c>' for row, value in zip(rows, values, strict=True)]
+    if len(values) == 1 or kinds.isdisjoint((bool, int, float)):
+        return _text_cells(letters, rows, texts_of(values), style)
+    return [_cells(letters, (row,), (value,), style)[0] for row, value in zip(rows, values, strict=True)]
+
+
+def _text_cells(letters: str, rows: Sequence[str], texts: Sequence[str], style: _Style) -> Sequence[str]:
+    if max(map(len, texts)) > MAX_CHARACTERS // 2:
+        texts = list(map(_fitting, texts))
+    styles = [style.text] * len(texts)
+    if not style.text and may_have_formula(texts):
+        styles = [_FORMULA_STYLE if is_formula(text) else "" for text in texts]
+    joined = "".join(texts)
+    if "_x" in joined or may_be_markup(joined, may_have_controls=style.may_have_controls):
+        texts = [_escaped(text) if _SPECIAL.search(text) else text for text in texts]
+    return [
+        f'<c r="{letters}{row}"{own} t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+        for row, own, text in zip(rows, styles, texts, strict=True)
+    ]
 
 
 def _fitting(text: str) -> str:
-    """Return the text cut to the characters of a cell, which are UTF-16 units, with a note of its length."""
+    """Return a text cut to the characters of a cell, which are UTF-16 units, with a note of its length."""
     units = text.encode("utf-16-le", "replace")
     if len(units) // 2 <= MAX_CHARACTERS:
         return text

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.formats import Format
-from scrapy_ext.formats import Schema, arrow, open_writer
+from scrapy_ext.formats import Schema, arrow, open_writer, recognizer
 
 #: Numbers as JSON texts that other servers and hands write.
 _NUMBERS = """
@@ -101,10 +101,11 @@ def by_all_ways(lines: Sequence[bytes]) -> list[tuple[Any, str]]:
 
 def compare_both_ways(lines: list[bytes]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arrow, "_MIN_RECORDS", 1)
-        patch.setattr(arrow, "_BYTES_PER_TYPE", 0)
+        patch.setattr(recognizer, "_MIN_RECORDS", 1)
+        patch.setattr(recognizer, "_BYTES_PER_TYPE", 0)
         parsed = by_all_ways(lines)
         patch.setattr(arrow.Parser, "table", lambda *_, **__: None)
+        patch.setattr(recognizer.Recognizer, "recognizes", lambda *_: False)
         assert parsed == by_all_ways(lines)
 
 
@@ -147,6 +148,6 @@ def test_usual_records_are_parsed() -> None:
         for n in range(50)
     ]
     schema = discovered(lines, Schema())
-    recognizer = arrow.Recognizer(schema)
-    assert recognizer.recognizes(lines)
-    assert not recognizer.recognizes([*lines, b'{"number":0.5}'])
+    made = recognizer.Recognizer(schema.columns, schema.types)
+    assert made.recognizes(lines)
+    assert not made.recognizes([*lines, b'{"number":0.5}'])

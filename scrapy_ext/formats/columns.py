@@ -1,0 +1,97 @@
+"""Records as columns of values: work on all values of a column takes a third of the time of work on each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import NoneType
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.json_decoder import decoder
+from scrapy_ext.formats.encoder import Page, plain
+
+#: Bytes of the records that are decoded at once, which then take thirty times as many, and their maximum number.
+_BYTES: Final = 64 * 1024
+_RECORDS: Final = 500
+#: Fields up to which a reader is faster: it compares the name of a field with those of all of them.
+_MAX_NAMES: Final = 200
+
+#: The values of a field in some records.
+Column = Sequence[Any]
+
+_encode_lines: Final = msgspec.json.Encoder().encode_lines
+
+
+def blocks(records: Page) -> Iterator[Page]:
+    """Yield consecutive records that may be decoded at once."""
+    if len(records) > 1 and (len(records) > _RECORDS or sum(map(len, records)) > _BYTES):
+        half = len(records) // 2
+        yield from blocks(records[:half])
+        yield from blocks(records[half:])
+    elif records:
+        yield records
+
+
+class ColumnReader:
+    """Reader of the values of certain fields, each named once."""
+
+    def __init__(self, names: Sequence[str], *, has_others: bool) -> None:
+        """``has_others``: records have other fields, which are passed over."""
+        fields = {f"field_{place}": name for place, name in enumerate(names)}
+        record = msgspec.defstruct(
+            "Record",
+            [(field, Any, None) for field in fields],
+            rename=fields,
+            gc=False,
+            forbid_unknown_fields=not has_others,
+        )
+        self._decode = decoder(list[record])  # type: ignore[valid-type]
+
+    def columns(self, text: bytes) -> list[Column] | None:
+        """Return the values of each field, None where it is missing, of records that are joined by commas.
+
+        None for records that are not read here: those that are no objects, and those with other fields unless these
+        are passed over.
+        """
+        try:
+            found = self._decode(b"[%b]" % text)
+        except msgspec.ValidationError:
+            return None
+        return list(zip(*map(msgspec.structs.astuple, found), strict=True))
+
+
+def reader_of(names: Sequence[str], *, has_others: bool) -> ColumnReader | None:
+    """Return the reader of some fields; None when their number or names are not for a reader."""
+    if not 0 < len(names) <= _MAX_NAMES:
+        return None
+    try:
+        return ColumnReader(names, has_others=has_others)
+    except ValueError:  # a name that is escaped in JSON
+        return None
+
+
+def may_have_controls(text: bytes) -> bool:
+    """Return false for JSON whose strings certainly have no control characters and no U+FFFE or U+FFFF."""
+    return b"\\" in text or b"\xef\xbf" in text
+
+
+def may_be_markup(text: str, *, may_have_controls: bool) -> bool:
+    """Return false for text that XML certainly has as it is."""
+    if "&" in text or "<" in text or ">" in text:
+        return True
+    return may_have_controls and not text.isprintable()
+
+
+def texts_of(values: Column) -> Sequence[str]:
+    """Return each value as the text of a cell, as :func:`.encoder.plain` does."""
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        return values
+    if str in kinds:
+        return list(map(plain, values))
+    texts = _encode_lines(values).decode().split("\n")
+    texts.pop()
+    if NoneType in kinds:
+        return ["" if value is None else text for value, text in zip(values, texts, strict=True)]
+    return texts
