@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from types import NoneType
 from typing import Any, Final
 
@@ -12,7 +14,7 @@ from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.formats.encoder import Page, plain
 
 #: Bytes of the records that are decoded at once, which then take thirty times as many, and their maximum number.
-_BYTES: Final = 64 * 1024
+_BYTES: Final = 32 * 1024
 _RECORDS: Final = 500
 #: Fields up to which a reader is faster: it compares the name of a field with those of all of them.
 _MAX_NAMES: Final = 200
@@ -23,14 +25,14 @@ Column = Sequence[Any]
 _encode_lines: Final = msgspec.json.Encoder().encode_lines
 
 
-def blocks(records: Page) -> Iterator[Page]:
-    """Yield consecutive records that may be decoded at once."""
-    if len(records) > 1 and (len(records) > _RECORDS or sum(map(len, records)) > _BYTES):
-        half = len(records) // 2
-        yield from blocks(records[:half])
-        yield from blocks(records[half:])
-    elif records:
-        yield records
+def blocks(records: Page, size: int = _BYTES, number: int = _RECORDS) -> Iterator[Page]:
+    """Yield consecutive records in parts: at most ``number`` of them, and ``size`` bytes or a single longer one."""
+    ends = list(accumulate(map(len, records)))
+    first = begun = 0
+    while first < len(records):
+        last = min(max(bisect_right(ends, begun + size, first), first + 1), first + number)
+        yield records[first:last]
+        first, begun = last, ends[min(last, len(ends)) - 1]
 
 
 class ColumnReader:

@@ -8,7 +8,7 @@ import functools
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple, TypeVar, cast
@@ -31,6 +31,7 @@ from scrapy_ext.formats import (
     encoder_of,
     spool_schema,
 )
+from scrapy_ext.formats.columns import blocks
 from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.http.answers import BytesResponse, Refusal
 from scrapy_ext.server.http.call import Call
@@ -238,7 +239,7 @@ async def _spooled(spool: Spool, pages: AsyncIterator[Page], context: RequestCon
         async for page in pages:
             held = sum(map(len, page)) + _LINE * len(page)
             hold_answer(context, held)
-            for part in _parts(page):
+            for part in blocks(page, _LONG, _RUN):
                 try:
                     await _in_file_thread(spool.add, part)
                 except SpoolLimitError as error:
@@ -307,7 +308,7 @@ async def _written(writer: Encoder, page: Page, context: RequestContext) -> Asyn
         for piece in written(writer, page):
             yield piece
         return
-    for part in _parts(page):
+    for part in blocks(page, _LONG, _RUN):
         size = sum(map(len, part))
         taken = _COPIES * (writer.growth * size + writer.columns * len(part))
         hold_answer(context, taken)
@@ -318,18 +319,6 @@ async def _written(writer: Encoder, page: Page, context: RequestContext) -> Asyn
             piece = await in_data_thread(writer.page, part) if size > _LONG // 4 else writer.page(part)
         context.release(taken)
         yield piece
-
-
-def _parts(page: Page) -> Iterator[Page]:
-    """Yield the records in runs of some hundreds at most, and of about the bytes that are worth a thread."""
-    first, length = 0, 0
-    for place, record in enumerate(page):
-        if place > first and (length >= _LONG or place - first >= _RUN):
-            yield page[first:place]
-            first, length = place, 0
-        length += len(record)
-    if first < len(page):
-        yield page[first:]
 
 
 async def _from(

@@ -103,8 +103,8 @@ def test_records_that_are_decoded_at_once_are_few_and_short() -> None:
     found = list(columns.blocks(records))
     assert [record for block in found for record in block] == records
     assert all(len(block) <= 500 for block in found)
-    assert all(len(block) == 1 or sum(map(len, block)) <= 64 * 1024 for block in found)
-    assert len(found) < 30
+    assert all(len(block) == 1 or sum(map(len, block)) <= 32 * 1024 for block in found)
+    assert len(found) < 40
 
 
 def test_records_with_known_columns_are_recognized_without_their_types() -> None:
