@@ -49,10 +49,10 @@ class Parser:
 
         ``is_checked``: the records were checked before.
         """
-        text = b"\n".join(lines)
         # The parser ends the process at a null in place of an object (pyarrow 26.0.1).
-        if not text.startswith(b"{") or text.count(b"\n{") != len(lines) - 1:
+        if {line[:1] for line in lines} != {b"{"}:
             return None
+        text = b"\n".join(lines)
         if self._has_doubles and _NEGATIVE_ZERO.search(text):
             return None
         # One block: a record is never split.

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrapy_ext.formats.arrow import CELLS, Parser, arrow_type, as_json, exact_checks
+from scrapy_ext.formats.columns import blocks
 from scrapy_ext.formats.encoder import Encoder, Page, SchemaError, decode
 from scrapy_ext.formats.schema import Schema
 
-#: Maximum bytes of the lines that are converted at once: decoded records take thirty times their bytes.
-_BATCH: Final = 256 * 1024
+#: Bytes of the lines that are parsed at once: each call of the parser takes as long as a hundred records.
+_BATCH: Final = 1024 * 1024
 #: Maximum bytes of arrays and rows of a row group, which takes twice its bytes; and bytes of a page of a column.
 _GROUP: Final = 4 * 1024 * 1024
 _GROUP_ROWS: Final = 100_000
@@ -71,11 +72,12 @@ class ParquetEncoder(Encoder):
         return self._sink.take()
 
     def page(self, records: Page) -> bytes:
-        for record in records:
-            self._lines.append(record)
-            self._length += len(record)
-            if self._length >= _BATCH or len(self._lines) >= self._rows:
+        for part in blocks(records, _BATCH, self._rows):
+            size = sum(map(len, part))
+            if self._length + size > _BATCH or len(self._lines) + len(part) > self._rows:
                 self._add_batch()
+            self._lines += part
+            self._length += size
         return self._sink.take()
 
     def end(self) -> bytes:
@@ -99,10 +101,9 @@ class ParquetEncoder(Encoder):
             return
         lines, self._lines, self._length = self._lines, [], 0
         table = self._parsed(lines)
-        if table is None:
-            table = self._decoded(lines)
-        self._tables.append(table)
-        self._bytes += table.nbytes
+        for each in map(self._decoded, blocks(lines)) if table is None else (table,):
+            self._tables.append(each)
+            self._bytes += each.nbytes
         self._number += len(lines)
         enough = min(_GROUP << self._described // _DESCRIBED, _LARGEST_GROUP)
         if self._bytes >= enough or self._number >= _GROUP_ROWS:
