@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, repeat
 from types import NoneType
 from typing import IO, Any, Final, NamedTuple
@@ -188,17 +188,17 @@ def _cells(letters: str, rows: Sequence[str], values: Column, style: _Style) -> 
 
 
 def _text_cells(letters: str, rows: Sequence[str], texts: Sequence[str], style: _Style) -> Sequence[str]:
-    if max(map(len, texts)) > MAX_CHARACTERS // 2:
-        texts = list(map(_fitting, texts))
-    styles = [style.text] * len(texts)
+    joined = "".join(texts)
+    if len(joined) > MAX_CHARACTERS // 2:
+        texts = [_fitting(text) if len(text) > MAX_CHARACTERS // 2 else text for text in texts]
+    styles: Iterable[str] = repeat(style.text)
     if not style.text and may_have_formula(texts):
         styles = [_FORMULA_STYLE if is_formula(text) else "" for text in texts]
-    joined = "".join(texts)
     if "_x" in joined or may_be_markup(joined, may_have_controls=style.may_have_controls):
         texts = [_escaped(text) if _SPECIAL.search(text) else text for text in texts]
     return [
         f'<c r="{letters}{row}"{own} t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
-        for row, own, text in zip(rows, styles, texts, strict=True)
+        for row, own, text in zip(rows, styles, texts)  # noqa: B905 - the style of all is repeated without end
     ]
 
 
