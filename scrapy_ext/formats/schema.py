@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from scrapy_ext.formats.column_types import EXACT, ColumnType, Seen
 from scrapy_ext.formats.encoder import SchemaError, decode
-from scrapy_ext.formats.recognizer import Recognizer
+from scrapy_ext.formats.recognizer import Recognizer, is_faster
 
 #: Maximum columns. Further fields are members of the JSON object in the last column.
 MAX_COLUMNS: Final = 1000
@@ -129,8 +129,10 @@ class Schema:
 
     def _recognizes(self, lines: Sequence[bytes]) -> bool:
         """Return true when it is certain that the records add nothing."""
+        if not is_faster(lines, self.types):
+            return False
         if self._recognizer is None or self._recognized != self.version:
-            self._recognizer = Recognizer(self.columns, self.types, typed=self.typed, passes_others=self.chosen)
+            self._recognizer = Recognizer(self.columns, typed=self.typed, passes_others=self.chosen)
             self._recognized = self.version
         return self._recognizer.recognizes(lines)
 

@@ -117,7 +117,7 @@ def test_records_that_are_decoded_at_once_are_few_and_short() -> None:
 def test_records_with_known_columns_are_recognized_without_their_types() -> None:
     schema = Schema(typed=False)
     schema.add(lines([{"a": 1, "b": None}]))
-    made = recognizer.Recognizer(schema.columns, schema.types, typed=False)
+    made = recognizer.Recognizer(schema.columns, typed=False)
     usual = lines([{"a": n * 10**20 if n % 2 else "text of an item"} for n in range(50)])
     assert made.recognizes(usual)
     for other in ({"a": 1, "c": None}, [1], "text"):

@@ -148,6 +148,6 @@ def test_usual_records_are_parsed() -> None:
         for n in range(50)
     ]
     schema = discovered(lines, Schema())
-    made = recognizer.Recognizer(schema.columns, schema.types)
+    made = recognizer.Recognizer(schema.columns)
     assert made.recognizes(lines)
     assert not made.recognizes([*lines, b'{"number":0.5}'])
