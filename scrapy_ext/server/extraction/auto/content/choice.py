@@ -16,8 +16,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
@@ -33,7 +34,8 @@ FIRST_TREES: Final = 60
 SURE: Final = 2.0
 
 
-class BlockModel(NamedTuple):
+@dataclass(frozen=True)
+class BlockModel:
     """The names of the numbers of a row, in order, and the trees over them."""
 
     features: tuple[str, ...]
@@ -41,14 +43,23 @@ class BlockModel(NamedTuple):
 
     def likelihoods(self, rows: Sequence[Sequence[float]], of_page: Sequence[float] = ()) -> list[float]:
         """Return the probability (0 to 1) of each row's block to be content; ``of_page`` is appended to every row."""
-        # Evaluated once for the page rather than for every row: a third of all comparisons.
-        first = len(self.features) - len(of_page)
-        trees = [_partly_evaluated(tree, first, of_page) for tree in self.trees]
-        begin, rest = _parted(trees[:FIRST_TREES]), _parted(trees[FIRST_TREES:])
-        return [_likelihood(row, begin, rest) for row in rows]
+        begin, rest = self._sums
+        found = []
+        for row in rows:
+            total = begin(*row, *of_page)
+            total = total + rest(*row, *of_page) if -SURE <= total <= SURE else 2 * total
+            found.append(1 / (1 + math.exp(-max(-30.0, min(30.0, total)))))
+        return found
+
+    @cached_property
+    def _sums(self) -> tuple[Callable[..., float], Callable[..., float]]:
+        """The sums over the first trees, and over the others."""
+        first, others = self.trees[:FIRST_TREES], self.trees[FIRST_TREES:]
+        return _compiled(first, len(self.features)), _compiled(others, len(self.features))
 
 
-class KindModel(NamedTuple):
+@dataclass(frozen=True)
+class KindModel:
     """The names of the numbers of a page, in order, and the trees of each kind over them."""
 
     features: tuple[str, ...]
@@ -56,44 +67,33 @@ class KindModel(NamedTuple):
 
     def likelihoods(self, of_page: Sequence[float]) -> dict[str, float]:
         """Return the probability of each kind of page; together they are 1."""
-        scores = {
-            kind: sum(_partly_evaluated(tree, 0, of_page) for tree in trees) for kind, trees in self.trees.items()
-        }
+        scores = {kind: sum_of(*of_page) for kind, sum_of in self._sums.items()}
         highest = max(scores.values())
         weights = {kind: math.exp(score - highest) for kind, score in scores.items()}
         total = sum(weights.values())
         return {kind: weight / total for kind, weight in weights.items()}
 
-
-def _parted(trees: Sequence[Any]) -> tuple[float, list[Any]]:
-    """Return the sum of the trees that are leaves, and the other ones."""
-    known = float(sum(tree for tree in trees if tree.__class__ is not tuple))
-    return known, [tree for tree in trees if tree.__class__ is tuple]
+    @cached_property
+    def _sums(self) -> dict[str, Callable[..., float]]:
+        return {kind: _compiled(trees, len(self.features)) for kind, trees in self.trees.items()}
 
 
-def _likelihood(row: Sequence[float], begin: tuple[float, list[Any]], rest: tuple[float, list[Any]]) -> float:
-    total = _sum_of(row, *begin)
-    total = total + _sum_of(row, *rest) if -SURE <= total <= SURE else 2 * total
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+def _compiled(trees: Sequence[Any], numbers: int) -> Callable[..., float]:
+    """Return the sum over trees as a function of so many numbers.
+
+    Compiled, a tree takes a quarter of the time of a walk over its tuples.
+    """
+    names = ", ".join(f"n{feature}" for feature in range(numbers))
+    source = f"lambda {names}: {' + '.join(['0.0', *map(_expression, trees)])}"
+    function: Callable[..., float] = eval(source, {"__builtins__": {}})  # noqa: S307 - of numbers alone
+    return function
 
 
-def _sum_of(row: Sequence[float], known: float, trees: list[Any]) -> float:
-    total = known
-    for tree in trees:
-        node = tree
-        while node.__class__ is tuple:
-            node = node[2] if row[node[0]] <= node[1] else node[3]
-        total += node
-    return total
-
-
-def _partly_evaluated(node: Any, first: int, known: Sequence[float]) -> Any:
-    """Evaluate the comparisons of a tree whose numbers are known: those from ``first`` on."""
-    while node.__class__ is tuple and node[0] >= first:
-        node = node[2] if known[node[0] - first] <= node[1] else node[3]
+def _expression(node: Any) -> str:
     if node.__class__ is not tuple:
-        return node
-    return (node[0], node[1], _partly_evaluated(node[2], first, known), _partly_evaluated(node[3], first, known))
+        return repr(float(node))
+    feature, threshold, below, above = node
+    return f"({_expression(below)} if n{int(feature)} <= {float(threshold)!r} else {_expression(above)})"
 
 
 @cache

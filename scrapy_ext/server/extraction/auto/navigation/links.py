@@ -102,7 +102,7 @@ def is_of_other(page: Page, node: HtmlElement) -> bool:
 
 _ARROWS: Final = _VOCABULARY.text("arrows")
 #: Whole text of a link to the next page.
-NEXT_TEXT = _VOCABULARY.pattern("next_text", re.IGNORECASE)
+NEXT_TEXT = _VOCABULARY.caseless("next_text")
 ARROW = re.compile(rf"[\s{_ARROWS}=-]+")
 #: Text of a link to more entries: the next page, if its URL says so.
 MORE = _VOCABULARY.pattern("more", re.IGNORECASE)

@@ -33,7 +33,7 @@ LINES_AFTER_HEADING: Final = 250
 CLEARLY_NEARER: Final = 12
 
 _VOCABULARY: Final = load_vocabulary("products")
-_OUT_OF_STOCK, _ORDER = _VOCABULARY.patterns("out_of_stock", "order", flags=re.IGNORECASE)
+_OUT_OF_STOCK, _ORDER = map(_VOCABULARY.caseless, ("out_of_stock", "order"))
 _AVAILABILITY_NAMES: Final = _VOCABULARY.words("availability_names")
 _UNSHOWN = _VOCABULARY.pattern("unshown")
 _BUTTONS: Final = ("button", "input", "a", "form")
@@ -88,8 +88,8 @@ def _stated(page: Page, focus: Focus) -> dict[str, int]:
 def _out_of_stock_in_lines(page: Page, focus: Focus) -> bool:
     return any(
         len(text) <= MAX_LINE_LENGTH
-        and _OUT_OF_STOCK.search(text)
         and -LINES_BEFORE_HEADING <= focus.distance(node) <= LINES_AFTER_HEADING
+        and _OUT_OF_STOCK.search(text)
         and not _hidden(page, node)
         and not focus.elsewhere(node)
         for node, text in page.lines

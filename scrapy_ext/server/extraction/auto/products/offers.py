@@ -111,7 +111,8 @@ _AVAILABILITY: Final = {
     for state, words in _VOCABULARY.groups("availability").items()
     for word in words
 }
-_OUT_WORDS, _IN_WORDS, _NEGATION = _VOCABULARY.patterns("out_of_stock", "in_stock", "negation", flags=re.IGNORECASE)
+_OUT_WORDS, _IN_WORDS = map(_VOCABULARY.caseless, ("out_of_stock", "in_stock"))
+_NEGATION = _VOCABULARY.pattern("negation", re.IGNORECASE)
 _CODE = re.compile(r"[A-Za-z]{3}")
 _ZERO = re.compile(r"0+(?:[.,]0+)?")
 _REGULAR_TYPES: Final = _VOCABULARY.words("regular_price_types")
