@@ -121,9 +121,9 @@ class ArticleBox:
         if tag in ("form", "header", "figure"):
             return not self._has_text(position, mass, whole)
         if tag not in BLOCKS:
-            return tag == "span" and node in self._page.hidden
+            return tag == "span" and position in self._page.hidden
         attributes = self.outline.attributes[position]
-        if node in self._page.hidden or attributes.get("role") in _ROLES:
+        if position in self._page.hidden or attributes.get("role") in _ROLES:
             return True
         names = self._names[position]
         if names and (tag == "p" or tag in HEADINGS):

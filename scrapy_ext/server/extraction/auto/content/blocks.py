@@ -6,14 +6,13 @@ box is a block-level element around blocks; its sums include all blocks inside o
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.articles.body_lines import runs_of, text_runs
 from scrapy_ext.server.extraction.auto.articles.prose import ArticleBox
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.page import Focus, Page, one_line
-from scrapy_ext.server.extraction.auto.page.text import code_text, is_no_code
+from scrapy_ext.server.extraction.auto.page.text import code_text, is_no_code, word_count
 
 #: Elements within a line of text: they begin no block.
 INLINE: Final = frozenset({
@@ -24,7 +23,6 @@ INLINE: Final = frozenset({
 _UNREAD: Final = frozenset(
     {"head", "title", "meta", "link", "script", "style", "base", "iframe", "audio", "video", "canvas"}
 )
-_WORD = re.compile(r"\w+")
 #: Placeholder of a line break within a block, while other white space is collapsed.
 _BREAK: Final = "\ufdd0"
 
@@ -55,7 +53,7 @@ class Box:
         self.parent = parent
         self.node, self.tag = outline.nodes[position], outline.tags[position]
         self.attributes, self.names = outline.attributes[position], page.all_names[position]
-        self.hidden: bool = bool(parent and parent.hidden) or (bool(self.attributes) and self.node in page.hidden)
+        self.hidden: bool = position in page.hidden or bool(parent and parent.hidden)
         self.depth: int = parent.depth + 1 if parent else 0
         self.words = self.link_words = self.blocks = 0
         #: Number of sibling boxes, itself included, with the same tag and class.
@@ -85,8 +83,8 @@ class TextBlock:
     def __init__(self, box: Box, text: str, read: _Line) -> None:
         self.box, self.text = box, text
         self.inline, self.tags, self.pieces = " ".join(read.names), frozenset(read.tags), tuple(read.pieces)
-        self.words = len(_WORD.findall(text))
-        in_links = len(_WORD.findall(" ".join(read.link_texts))) if read.link_texts else 0
+        self.words = word_count(text)
+        in_links = word_count(" ".join(read.link_texts)) if read.link_texts else 0
         self.link_words = min(self.words, in_links)
 
 
@@ -101,6 +99,10 @@ class _Line:
         self.names: list[str] = []
         self.tags: list[str] = []
         self.pieces: list[int] = []
+
+    def clear(self) -> None:
+        for read in (self.texts, self.link_texts, self.names, self.tags, self.pieces):
+            read.clear()
 
 
 class Blocks(list[TextBlock]):
@@ -164,10 +166,9 @@ class Blocks(list[TextBlock]):
         self._end(self.root)
 
     def _is_unseen(self, position: int) -> bool:
-        outline = self._page.outline
-        if position < self._end_of_code and is_no_code(outline, position, outside=True):
+        if position < self._end_of_code and is_no_code(self._page.outline, position, outside=True):
             return True
-        return outline.nodes[position] in self._page.hidden
+        return position in self._page.hidden
 
     def _name(self, position: int, tag: str) -> None:
         if names := self._page.all_names[position]:
@@ -186,6 +187,9 @@ class Blocks(list[TextBlock]):
         if not line.texts and not line.tags:
             return
         text = one_line("".join(line.texts))
+        if not text:
+            line.clear()
+            return
         if _BREAK in text:
             text = "\n".join(stripped for part in text.split(_BREAK) if (stripped := part.strip()))
         if text and box.tag == "pre":

@@ -385,8 +385,9 @@ def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
     lines = [
         node
         for node, text in page.lines
-        if (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text))
-        or (len(text) <= MAX_BYLINE_LENGTH and _BYLINE.match(text) and _NUMBERS.search(text))
+        if len(text) <= MAX_BYLINE_LENGTH
+        and _NUMBERS.search(text)
+        and ((len(text) <= MAX_LINE_LENGTH and is_mostly_date(text)) or _BYLINE.match(text))
     ]
     candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
     for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]:

@@ -22,6 +22,8 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_POSTS: Final = 500
 MAX_CANDIDATES: Final = 4_000
+#: Longer texts of posts are not compared further, in characters.
+MAX_BODY_LENGTH: Final = 20_000
 #: The share of the text of the outer group that the inner one must have: the rest is the author, dates and buttons.
 MOST: Final = 0.5
 #: That share, where the inner one is clearly named as the text of a post and the outer one is not.
@@ -52,19 +54,33 @@ _DIGITS = re.compile(r"\d+")
 
 def bodies_of(page: Page) -> list[HtmlElement]:
     """Return the elements of the texts of the posts, in the order of the page."""
-    groups = _without_boxes_of_several(_groups(page))
-    lengths = {name: sum(len(_squeezed(node)) for node in nodes) for name, nodes in groups.items()}
-    scores = {name: lengths[name] * _worth(name) * (1.0 if len(nodes) > 1 else 0.4) for name, nodes in groups.items()}
+    lengths = _Lengths()
+    groups = _without_boxes_of_several(_groups(page, lengths))
+    scores = {
+        name: lengths.of(nodes) * _worth(name) * (1.0 if len(nodes) > 1 else 0.4) for name, nodes in groups.items()
+    }
     best = max(scores, key=lambda name: scores[name], default=None)
     if best is None:
         return _by_dates(page)[:MAX_POSTS]
-    nodes = _around_spans(_narrowed(groups, best))
+    nodes = _around_spans(_narrowed(groups, best, lengths))
     if len(nodes) == 1 and len(dated := _by_dates(page)) > 1:
         nodes = dated
     return [node for node in nodes if not _SIGNATURE.match(node_text(node, 20))][:MAX_POSTS]
 
 
-def _groups(page: Page) -> dict[str, list[HtmlElement]]:
+class _Lengths(dict[HtmlElement, int]):
+    """Lengths of the texts of elements in characters, each read once, as an element may be of several groups."""
+
+    def __missing__(self, node: HtmlElement) -> int:
+        length = self[node] = len(node_text(node, MAX_BODY_LENGTH))
+        return length
+
+    def of(self, nodes: Iterable[HtmlElement]) -> int:
+        """Return the sum of the lengths."""
+        return sum(map(self.__getitem__, nodes))
+
+
+def _groups(page: Page, lengths: _Lengths) -> dict[str, list[HtmlElement]]:
     """Group the elements that may contain the text of a post by their names; none inside of another of its group."""
     outside = _outside(page)
     found: dict[str, dict[HtmlElement, None]] = {}
@@ -79,7 +95,7 @@ def _groups(page: Page) -> dict[str, list[HtmlElement]]:
             # Of nested elements of one name, the outer one is the post: it contains quotes and answers.
             if not any(ancestor in group for ancestor in node.iterancestors()):
                 group[node] = None
-    return {name: list(nodes) for name, nodes in found.items() if any(_squeezed(node) for node in nodes)}
+    return {name: list(nodes) for name, nodes in found.items() if any(map(lengths.__getitem__, nodes))}
 
 
 def _without_boxes_of_several(groups: dict[str, list[HtmlElement]]) -> dict[str, list[HtmlElement]]:
@@ -118,13 +134,13 @@ def _outside(page: Page) -> Parts:
     return Parts(begins)
 
 
-def _narrowed(groups: dict[str, list[HtmlElement]], name: str) -> list[HtmlElement]:
+def _narrowed(groups: dict[str, list[HtmlElement]], name: str, lengths: _Lengths) -> list[HtmlElement]:
     """Return the elements of a group, or of the innermost group with one element in each and most of its text."""
     nodes = groups[name]
     sure = _worth(name) == _PLAIN
     for _ in range(4):
         outer = set(nodes)
-        length = sum(len(_squeezed(node)) for node in nodes)
+        length = lengths.of(nodes)
         inner = []
         for inner_name, other in groups.items():
             is_sure = _worth(inner_name) == _PLAIN
@@ -132,7 +148,7 @@ def _narrowed(groups: dict[str, list[HtmlElement]], name: str) -> list[HtmlEleme
             holders = Counter(holder for node in other if (holder := _holder(node, outer)) is not None)
             if len(holders) < 0.8 * len(nodes) or max(holders.values()) > 1:
                 continue
-            own = sum(len(_squeezed(node)) for node in other if _holder(node, outer) is not None)
+            own = lengths.of(node for node in other if _holder(node, outer) is not None)
             if most * length <= own < length:
                 inner.append((own, is_sure, other))
         if not inner:
@@ -155,10 +171,6 @@ def _around_spans(nodes: list[HtmlElement]) -> list[HtmlElement]:
 
 def _holder(node: HtmlElement, outer: set[HtmlElement]) -> HtmlElement | None:
     return next((ancestor for ancestor in node.iterancestors() if ancestor in outer), None)
-
-
-def _squeezed(node: HtmlElement) -> str:
-    return node_text(node, 20_000)
 
 
 def _by_dates(page: Page) -> list[HtmlElement]:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
@@ -105,27 +105,33 @@ def _step(node: HtmlElement | None) -> str:
 
 
 def _candidates(node: HtmlElement, page: Page) -> Iterator[tuple[str, str]]:
+    outline, position = page.outline, page.order[node]
+    attributes = outline.attributes[position]
     for attribute in _ATTRIBUTES:
-        value = node.get(attribute)
-        if value:
+        if value := attributes.get(attribute):
             yield "attribute", value
-    if next(islice(node.iter("*"), MAX_INSIDE, None), None) is not None:
+    if outline.ends[position] - position > MAX_INSIDE:
         return
-    if node.get("itemprop") == "name" and any("author" in page.names(box).split() for box in _boxes(node)):
-        yield "stated", node.get("content") or node_text(node, MAX_NAME_LENGTH + 1)
-    if node.tag not in _NAME_TAGS or _is_of_another(node, page):
+    if attributes.get("itemprop") == "name" and any("author" in page.names(box).split() for box in _boxes(node)):
+        yield "stated", attributes.get("content") or node_text(node, MAX_NAME_LENGTH + 1)
+    if outline.tags[position] not in _NAME_TAGS or not (text := node_text(node, MAX_NAME_LENGTH + 5)):
         return
-    text = node_text(node, MAX_NAME_LENGTH + 5)
+    found = _kind_of_text(node, page, text)
+    if found is not None and not _is_of_another(node, page):
+        yield found
+
+
+def _kind_of_text(node: HtmlElement, page: Page, text: str) -> tuple[str, str] | None:
+    """Return the kind of the place, and the name in its text."""
     named = any(_SURE.fullmatch(name) for name in page.names(node).split())
     profile = node.tag == "a" and _PROFILE.search(node.get("href") or "") is not None
-    if not text:
-        return
     if named or profile:
-        yield "named link" if named and profile else "named" if named else "profile", text
-    elif match := _BY.fullmatch(text):
-        yield "by", match.group(1)
-    elif not len(node) and any(_LIKELY.search(page.names(box)) for box in (node, *_boxes(node))):
-        yield "part", text
+        return "named link" if named and profile else "named" if named else "profile", text
+    if match := _BY.fullmatch(text):
+        return "by", match.group(1)
+    if not len(node) and any(_LIKELY.search(page.names(box)) for box in (node, *_boxes(node))):
+        return "part", text
+    return None
 
 
 def _boxes(node: HtmlElement) -> Iterator[HtmlElement]:
@@ -163,7 +169,11 @@ _ID_ATTRIBUTES: Final = _VOCABULARY.words("id_attributes")
 _TIME_ATTRIBUTES: Final = ("datetime", "data-time", "data-timestamp", "data-date", "data-datetime", "content", "title")
 _PERMALINK, _JOINED, _LIKES = _VOCABULARY.patterns("permalink", "joined", "likes")
 _COUNT = re.compile(r"[+]?(-?\d{1,7})(?:\s*(?:likes?|points?|votes?|upvotes?|people|thanks))?", re.IGNORECASE)
-_DATED: Final = "//*[@data-time or @data-timestamp or @itemprop='datePublished' or @itemprop='dateCreated']"
+_DATED: Final = frozenset({"data-time", "data-timestamp"})
+_DATES: Final = frozenset({"datePublished", "dateCreated"})
+_TITLED: Final = frozenset({"span", "abbr", "a"})
+#: Elements whose ``title`` may be a date.
+MAX_TITLED: Final = 5_000
 _SMALL = _VOCABULARY.pattern("small_image", re.IGNORECASE)
 _DROPPED = _VOCABULARY.pattern("dropped")
 _DROPPED_TAGS: Final = frozenset({"button", "form", "select", "iframe", "input", "textarea", "audio", "video", "nav"})
@@ -241,26 +251,46 @@ def _leading_time(body: HtmlElement) -> HtmlElement | None:
 
 def _dates_by_box(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[HtmlElement, str]:
     """Return the first date of each box that is neither in its text nor of its author."""
-    bodies, wanted = set(boxes), set(boxes.values())
-    nodes: dict[HtmlElement, None] = dict.fromkeys(page.tree.iter("time"))
-    nodes.update(dict.fromkeys(page.tree.xpath(_DATED)))
-    nodes.update(dict.fromkeys(page.tree.xpath("//span[@title] | //abbr[@title] | //a[@title]")[:5_000]))
-    shown = [node for node, text in page.lines if len(text) <= MAX_DATE_LENGTH and _is_date(text)]
-    found: dict[HtmlElement, str] = {}
-    for node in (*nodes, *shown):
+    if not boxes:
+        return {}
+    order, outline = page.order, page.outline
+    bodies = {order[body]: order[box] for body, box in boxes.items()}
+    wanted = set(bodies.values())
+    found: dict[int, str] = {}
+    for position, text in chain(_dated(page).items(), _short_lines(page)):
         box = None
-        for ancestor in (node, *node.iterancestors()):
-            if ancestor in bodies and ancestor is not boxes[ancestor]:
+        for around in outline.around(position):
+            if bodies.get(around, around) != around:
                 break
-            if ancestor in wanted:
-                box = ancestor
+            if around in wanted:
+                box = around
                 break
-        if box is None or box in found or _is_of_author(page, node):
+        if box is None or box in found or (text is not None and not _is_date(text)):
             continue
-        date = _date(page, node)
-        if date:
+        node = outline.nodes[position]
+        if not _is_of_author(page, node) and (date := _date(page, node)):
             found[box] = date
-    return found
+    return {outline.nodes[box]: date for box, date in found.items()}
+
+
+def _dated(page: Page) -> dict[int, None]:
+    """Return the positions of the elements whose tags or attributes have a date, the most reliable first."""
+    times: list[int] = []
+    named: list[int] = []
+    titled: list[int] = []
+    for position, (tag, attributes) in enumerate(zip(page.outline.tags, page.outline.attributes, strict=True)):
+        if tag == "time":
+            times.append(position)
+        if attributes:
+            if not _DATED.isdisjoint(attributes) or attributes.get("itemprop") in _DATES:
+                named.append(position)
+            if "title" in attributes and tag in _TITLED:
+                titled.append(position)
+    return dict.fromkeys([*times, *named, *titled[:MAX_TITLED]])
+
+
+def _short_lines(page: Page) -> Iterator[tuple[int, str]]:
+    return ((page.order[node], text) for node, text in page.lines if len(text) <= MAX_DATE_LENGTH)
 
 
 def _is_date(text: str) -> bool:

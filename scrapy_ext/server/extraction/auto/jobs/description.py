@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
@@ -17,7 +16,7 @@ from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html
 from scrapy_ext.server.extraction.auto.page.clean_html import text_of as clean_text
 from scrapy_ext.server.extraction.auto.page.sources import origin
-from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH
+from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, Found
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: The share of the weight of an element that a child has to have to be followed: with less, the text is in several.
@@ -36,6 +35,8 @@ _OTHER_TAGS: Final = frozenset({
     "label",
 })  # fmt: skip
 _OTHER_ROLES: Final = frozenset({"navigation", "banner", "contentinfo", "dialog", "alertdialog", "search", "menu"})
+#: Elements around whole pages.
+_WHOLES: Final = frozenset({"html", "body", "main", "article"})
 #: Elements that are not entered: their siblings belong to the text as well.
 _TEXT_TAGS: Final = frozenset({"ul", "ol", "p", "dl", "li", "span", "font", "b", "strong"})
 
@@ -50,43 +51,54 @@ class TextPart:
 
     def __init__(self, page: Page, focus: Focus) -> None:
         self._page = page
+        self._outline = page.outline
         self._focus = focus
+        self._is_named_other = Found(_OTHER_PART)
 
     def is_other(self, node: HtmlElement) -> bool:
         """Return whether a part about other things begins at an element."""
-        if node in self._focus.path or node.tag in {"html", "body", "main", "article"}:
+        return self._is_other(self._page.order[node])
+
+    def _is_other(self, position: int) -> bool:
+        tag, attributes = self._outline.tags[position], self._outline.attributes[position]
+        if tag in _WHOLES or self._outline.nodes[position] in self._focus.path:
             return False
-        if node.tag in _OTHER_TAGS or node.get("role") in _OTHER_ROLES or node in self._page.hidden:
+        if tag in _OTHER_TAGS or attributes.get("role") in _OTHER_ROLES or position in self._page.hidden:
             return True
-        names = self._page.names(node)
-        return bool(names) and _OTHER_PART.search(names) is not None
+        names = self._page.all_names[position]
+        return bool(names) and self._is_named_other[names]
 
     @cached_property
-    def _weights(self) -> dict[HtmlElement, float]:
-        weights: dict[HtmlElement, float] = defaultdict(float)
-        for node in reversed(self._page.elements):
-            weight = weights[node] + _weight(node.text)
-            if self.is_other(node):
+    def _weights(self) -> list[float]:
+        """The weights by position."""
+        tags, texts, tails, parents = (
+            self._outline.tags, self._outline.texts, self._outline.tails, self._outline.parents,
+        )  # fmt: skip
+        weights = [0.0] * len(tags)
+        for position in range(len(tags) - 1, -1, -1):
+            weight = weights[position] + _weight(texts[position])
+            if self._is_other(position):
                 weight = 0.0
-            elif node.tag == "a":
+            elif tags[position] == "a":
                 weight *= OF_LABELS
-            weights[node] = weight
-            parent = node.getparent()
-            if parent is not None:
-                weights[parent] += weight + _weight(node.tail)
+            weights[position] = weight
+            if position:
+                weights[parents[position]] += weight + _weight(tails[position])
         return weights
 
     def weight(self, node: HtmlElement) -> float:
-        return self._weights[node]
+        return self._weights[self._page.order[node]]
 
     def find(self) -> HtmlElement | None:
         """Return the element with most of the text; None for a page without any."""
-        node = self._page.tree.find("body")
-        while node is not None and self._weights[node] > 0:
-            best = max(node, key=lambda child: self._weights[child], default=None)
-            if best is None or best.tag in _TEXT_TAGS or self._weights[best] < MOST_OF_WEIGHT * self._weights[node]:
-                return node
-            node = best
+        outline, weights = self._outline, self._weights
+        body = self._page.tree.find("body")
+        position = None if body is None else self._page.order[body]
+        while position is not None and weights[position] > 0:
+            best = max(outline.children(position), key=weights.__getitem__, default=None)
+            if best is None or outline.tags[best] in _TEXT_TAGS or weights[best] < MOST_OF_WEIGHT * weights[position]:
+                return outline.nodes[position]
+            position = best
         return None
 
     def pruned(self, node: HtmlElement) -> HtmlElement:
@@ -107,7 +119,7 @@ class TextPart:
         if part is self._focus.heading:
             return True
         if part in self._focus.path:
-            return self._weights[part] <= OF_HEADING * self._weights[whole]
+            return self.weight(part) <= OF_HEADING * self.weight(whole)
         if part.tag == "a" and len(part) <= 1:
             return _CONTROL_TEXT.fullmatch(" ".join(part.itertext()).strip()[:60]) is not None
         return self.is_other(part)

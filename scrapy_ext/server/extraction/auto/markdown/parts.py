@@ -43,7 +43,7 @@ class WholePage:
     """All that a page shows: what it hides itself is left out."""
 
     def __init__(self, page: Page) -> None:
-        self._hidden = _hidden(page)
+        self._hidden = page.hidden
 
     def has(self, piece: int) -> bool:
         return True
@@ -60,7 +60,7 @@ class MainContent:
 
     def __init__(self, page: Page, blocks: Iterable[TextBlock], chosen: Sequence[TextBlock]) -> None:
         self._outline = outline = page.outline
-        self._hidden = _hidden(page)
+        self._hidden = page.hidden
         self._pieces = frozenset(piece for block in chosen for piece in block.pieces)
         size = len(outline.nodes)
         #: Sums of words up to each position: of all blocks, and of the chosen ones.
@@ -94,10 +94,6 @@ class MainContent:
             if words and outline.tags[around] not in _OF_PICTURES:
                 return self._chosen[end] - self._chosen[around] >= _MOST * words
         return False
-
-
-def _hidden(page: Page) -> frozenset[int]:
-    return frozenset(page.order[node] for node in page.hidden)
 
 
 def _sums(blocks: Iterable[TextBlock], size: int) -> list[int]:

@@ -167,11 +167,11 @@ class Page:
         return _Rows(list(self._positions))
 
     @cached_property
-    def hidden(self) -> frozenset[HtmlElement]:
-        """The elements that the page itself marks as not shown; those inside of them are not listed."""
+    def hidden(self) -> frozenset[int]:
+        """The positions of elements that the page itself marks as not shown; those inside of them are not listed."""
         return frozenset(
-            node
-            for node, attributes in zip(self.elements, self.outline.attributes, strict=True)
+            position
+            for position, attributes in enumerate(self.outline.attributes)
             if attributes
             and (
                 "hidden" in attributes

@@ -25,6 +25,8 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,2000}>")
 _NO_LETTERS = re.compile(r"[\W_]+")
 #: The same signs of ASCII, which texts are rid of in a tenth of the time.
 _NO_LETTERS_OF_ASCII: Final = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
+_WORD = re.compile(r"\w+")
+_SPACES_FOR_SIGNS: Final = bytes(code if _WORD.match(chr(code)) else ord(" ") for code in range(256))
 
 
 #: A line break of the source between characters of East Asia, which browsers do not show (CSS Text, "Segment Break
@@ -45,7 +47,7 @@ def one_line(text: str | None) -> str:
     """
     if not text:
         return ""
-    if "\n" in text and not text.isascii():
+    if "\n" in text and not text.isascii() and _IS_WIDE.search(text):
         text = _WIDE_BREAK.sub("", text)
     return " ".join(text.split())
 
@@ -136,6 +138,12 @@ def letters_of(text: str) -> str:
     if text.isascii():
         return text.lower().translate(_NO_LETTERS_OF_ASCII)
     return _NO_LETTERS.sub("", text.casefold())
+
+
+def word_count(text: str) -> int:
+    """Return the number of words: of runs of letters, digits and underscores."""
+    # Texts of ASCII are split in half of the time.
+    return len(text.encode().translate(_SPACES_FOR_SIGNS).split() if text.isascii() else _WORD.findall(text))
 
 
 class Found(dict[str, bool]):
