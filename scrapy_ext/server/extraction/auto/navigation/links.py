@@ -140,14 +140,15 @@ class SignsOfNext:
         page, outline = self._page, self._page.outline
         position = page.order[link]
         attributes = outline.attributes[position]
-        pieces = list(islice((piece for part in outline.texts_in(position) if (piece := part.strip())), MAX_PIECES + 1))
+        pieces = outline.first_texts(position, MAX_PIECES + 1)
         if len(pieces) > MAX_PIECES or sum(map(len, pieces)) > 2 * MAX_LABEL:
             pieces = []
-        text = one_line(" ".join(pieces))
+        text = one_line(" ".join(pieces)) if pieces else ""
         score = _of_text(text, pieces)
-        labels = [label for name in ("aria-label", "title") if (label := one_line(attributes.get(name))[:MAX_LABEL])]
-        inside_tags = outline.tags[position + 1 : outline.ends[position]]
-        images = list(islice(link.iter("img"), 2)) if "img" in inside_tags else []
+        given = [value for name in ("aria-label", "title") if (value := attributes.get(name))]
+        labels = [label for value in given if (label := one_line(value)[:MAX_LABEL])]
+        has_image = "img" in outline.tags[position + 1 : outline.ends[position]]
+        images = list(islice(link.iter("img"), 2)) if has_image else []
         labels += [label for image in images if (label := one_line(image.get("alt"))[:MAX_LABEL])]
         labelled = any(NEXT_TEXT.fullmatch(label) for label in labels)
         said = score + (2.0 if labelled else 0.0)
@@ -171,7 +172,7 @@ class SignsOfNext:
         self, link: HtmlElement, attributes: dict[str, str], *, bare: bool, images: list[HtmlElement]
     ) -> float:
         score = 0.0
-        if link in self._named_next or any(_NEXT_NAME.search(value) for value in _data_of(attributes)):
+        if link in self._named_next or any(map(_NEXT_NAME.search, _data_of(attributes))):
             score = 1.5
         elif self._named_next and not self._named_next.isdisjoint(small_boxes(link, 2)):
             score = 1.0
@@ -212,5 +213,5 @@ def _data_of(attributes: dict[str, str]) -> list[str]:
     return [
         _CAMEL.sub("-", value).lower()
         for name, value in attributes.items()
-        if name.startswith("data-") and len(value) <= MAX_LABEL and "next" in value.lower() and "/" not in value
+        if len(value) <= MAX_LABEL and name.startswith("data-") and "next" in value.lower() and "/" not in value
     ]

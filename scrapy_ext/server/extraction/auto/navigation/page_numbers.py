@@ -258,14 +258,14 @@ def _runs(page: Page) -> Iterator[list[_Link]]:
 
 def number_in(page: Page, node: HtmlElement) -> int | None:
     """Return the number of a page that is the whole text of a node; None for any other text."""
-    pieces = list(islice((text for part in page.outline.texts_in(page.order[node]) if (text := part.strip())), 5))
+    pieces = page.outline.first_texts(page.order[node], 5)
     if len(pieces) > 4 or sum(map(len, pieces)) > 60:
         return None
     said = one_line(" ".join(pieces)) or one_line(node.get("aria-label") or node.get("title"))
     if len(pieces) > 1:
         # ``2`` with text for screen readers.
         said = one_line(_ASIDE.sub(" ", said))
-    match = NUMBER.fullmatch(said) if any(map(str.isdecimal, said)) else None
+    match = NUMBER.fullmatch(said) if _DIGITS.search(said) else None
     return int(match.group(1)) or None if match else None
 
 

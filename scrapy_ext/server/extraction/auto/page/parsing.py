@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain, dropwhile, takewhile
+from itertools import chain, dropwhile, islice, takewhile
 from typing import Final, NamedTuple
 
 from lxml import etree
@@ -336,6 +336,13 @@ class Outline:
                 yield text
             if tail := self.tails[child]:
                 yield tail
+
+    def first_texts(self, position: int, most: int) -> list[str]:
+        """Return the first texts in an element that are no white space, without that around them."""
+        if self.ends[position] == position + 1:
+            text = self.texts[position]
+            return [stripped] if text and (stripped := text.strip()) else []
+        return list(islice((stripped for text in self.texts_in(position) if (stripped := text.strip())), most))
 
     def texts_in(self, position: int) -> Iterator[str]:
         """Yield the texts in an element in their order, however deep they are."""
