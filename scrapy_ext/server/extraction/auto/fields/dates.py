@@ -384,9 +384,8 @@ def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
     """Yield the nodes that may show a date: those named so, and short lines that are a date and little else."""
     lines = [
         node
-        for node, text in page.lines
+        for node, text in page.numbered_lines
         if len(text) <= MAX_BYLINE_LENGTH
-        and _NUMBERS.search(text)
         and ((len(text) <= MAX_LINE_LENGTH and is_mostly_date(text)) or _BYLINE.match(text))
     ]
     candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])

@@ -176,7 +176,7 @@ def _holder(node: HtmlElement, outer: set[HtmlElement]) -> HtmlElement | None:
 def _by_dates(page: Page) -> list[HtmlElement]:
     """Return the outermost boxes with one date each, of dates in the same kind of place, if they have more text."""
     outside = _outside(page)
-    shown = (node for node, text in page.lines if len(text) <= 50 and is_mostly_date(text))
+    shown = (node for node, text in page.numbered_lines if len(text) <= 50 and is_mostly_date(text))
     dates = [node for node in (*page.tree.iter("time"), *shown) if not outside.hold(node)]
     by_way: dict[str, dict[HtmlElement, None]] = {}
     for node in list(dict.fromkeys(dates))[:MAX_CANDIDATES]:

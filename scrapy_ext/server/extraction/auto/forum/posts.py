@@ -290,7 +290,7 @@ def _dated(page: Page) -> dict[int, None]:
 
 
 def _short_lines(page: Page) -> Iterator[tuple[int, str]]:
-    return ((page.order[node], text) for node, text in page.lines if len(text) <= MAX_DATE_LENGTH)
+    return ((page.order[node], text) for node, text in page.numbered_lines if len(text) <= MAX_DATE_LENGTH)
 
 
 def _is_date(text: str) -> bool:

@@ -53,6 +53,7 @@ class TextPart:
         self._page = page
         self._outline = page.outline
         self._focus = focus
+        self._path = {page.order[node] for node in focus.path}
         self._is_named_other = Found(_OTHER_PART)
 
     def is_other(self, node: HtmlElement) -> bool:
@@ -61,7 +62,7 @@ class TextPart:
 
     def _is_other(self, position: int) -> bool:
         tag, attributes = self._outline.tags[position], self._outline.attributes[position]
-        if tag in _WHOLES or self._outline.nodes[position] in self._focus.path:
+        if tag in _WHOLES or position in self._path:
             return False
         if tag in _OTHER_TAGS or attributes.get("role") in _OTHER_ROLES or position in self._page.hidden:
             return True

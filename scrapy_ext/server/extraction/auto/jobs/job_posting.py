@@ -193,7 +193,7 @@ class _Extraction:
             ("named part", lambda: self._named(_LOCATION_NAME, _LOCATION_NAMES)),
             ("title", self._titles.place),
             ("link to a map", lambda: mapped_place(self._page, self._focus)),
-            ("line near the heading", lambda: place_by_heading(self._page, self._focus)),
+            ("line near the heading", lambda: place_by_heading(self._focus)),
         )
         return JobLocation(raw=raw) if raw else None
 
@@ -212,8 +212,8 @@ class _Extraction:
         )
 
     def _salary_of_lines(self) -> BaseSalary | None:
-        for node, text in self._page.lines:
-            if len(text) <= 80 and abs(self._focus.distance(node)) <= NEAR and currency_in(text) and rate_in(text):
+        for node, text in self._focus.lines(NEAR, NEAR):
+            if len(text) <= 80 and currency_in(text) and rate_in(text):
                 found = salary_in(text, self._page.url)
                 if found is not None and not self._focus.elsewhere(node):
                     return found
@@ -273,7 +273,7 @@ class _Extraction:
             "datePublished",
             (origin(job, "datePosted"), lambda: self._stated("datePosted", "datePublished")),
             ("label", lambda: self._dated(_POSTED)),
-            ("relative date by the heading", lambda: relative_date(page, self._focus)),
+            ("relative date by the heading", lambda: relative_date(self._focus)),
             ("date by the heading", lambda: published_on(page, job, self._focus)),
         )
         modified = modified_on(page, job, self._focus)
@@ -326,8 +326,8 @@ class _Extraction:
 
     def _line(self, reading: TextReader) -> str | None:
         """Return the value of a short line by the heading with little else."""
-        for node, text in self._page.lines:
-            if len(text) > MAX_LINE_LENGTH or abs(self._focus.distance(node)) > NEAR or node.tag in _CONTROLS:
+        for node, text in self._focus.lines(NEAR, NEAR):
+            if len(text) > MAX_LINE_LENGTH or node.tag in _CONTROLS:
                 continue
             found = reading(text, whole=True)
             if found and not self._focus.elsewhere(node):

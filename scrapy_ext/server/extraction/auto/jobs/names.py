@@ -47,6 +47,7 @@ _COPYRIGHT_WORDS: Final = _VOCABULARY.pattern("copyright_words", re.IGNORECASE)
 #: The copyright is searched in so many lines at the end of a page.
 MAX_LAST_LINES: Final = 60
 _SEPARATOR: Final = re.compile(r"\s+[|–—•·»/-]+\s+|\s*:\s+|\s+::\s+|\s*[|•»]\s*")
+_WORD: Final = re.compile(r"[^\W_]+")
 _EDGE: Final = " \t|–—•·»:,-/"
 _HEADINGS: Final = {"h1": 3.0, "h2": 2.0, "h3": 1.6}
 _NAMED, _LINE = 1.6, 1.0
@@ -81,13 +82,15 @@ def _scored_headings(page: Page, titles: list[str]) -> Iterator[tuple[float, Htm
     wholes = [(letters_of(title), f" {' '.join(_words(title))} ") for title in titles]
     for node, weight in _candidates(page):
         text = node_text(node, MAX_HEADING_LENGTH + 1)
-        letters = letters_of(text)
-        if len(letters) < SHORTEST or len(text) > MAX_HEADING_LENGTH:
-            continue
-        if _is_site(page, letters) or _NO_COMPANY.fullmatch(text):
-            continue
         words = f" {' '.join(_words(text))} "
-        share = max((len(letters) / len(whole) for whole, inside in wholes if whole and words in inside), default=0.0)
+        lengths = [len(whole) for whole, inside in wholes if whole and words in inside]
+        # Most lines are in no title.
+        if not lengths or len(text) > MAX_HEADING_LENGTH:
+            continue
+        letters = letters_of(text)
+        if len(letters) < SHORTEST or _is_site(page, letters) or _NO_COMPANY.fullmatch(text):
+            continue
+        share = len(letters) / min(lengths)
         if share > (LEAST if weight <= _LINE else 0.0):
             yield weight + 2 * share, node
 
@@ -128,15 +131,14 @@ def _labelled_title(page: Page) -> HtmlElement | None:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.casefold())
+    return _WORD.findall(text.casefold())
 
 
 def _is_site(page: Page, letters: str) -> bool:
     """Return whether letters are the name of the site of a page."""
-    site = letters_of(site_of(page.url).partition(".")[0])
-    return bool(letters) and (
-        letters in {site, letters_of(site_of(page.url)), letters_of(page.meta("og:site_name") or "")}
-    )
+    site = site_of(page.url)
+    names = (site.partition(".")[0], site, page.meta("og:site_name") or "")
+    return bool(letters) and letters in map(letters_of, names)
 
 
 class Remainder(NamedTuple):
@@ -295,19 +297,15 @@ def mapped_place(page: Page, focus: Focus) -> str | None:
     return lowest((abs(focus.distance(link)), text) for link, text in fitting)
 
 
-def place_by_heading(page: Page, focus: Focus) -> str | None:
+def place_by_heading(focus: Focus) -> str | None:
     """Return the line by the heading that is a place by its words, the nearest one first."""
-    return lowest(_place_lines(page, focus))
+    return lowest(_place_lines(focus))
 
 
-def _place_lines(page: Page, focus: Focus) -> Iterator[tuple[float, str]]:
-    for node, text in page.lines:
+def _place_lines(focus: Focus) -> Iterator[tuple[float, str]]:
+    for node, text in focus.lines(NEAR_HEADING // 4, NEAR_HEADING):
         distance = focus.distance(node)
-        if (
-            len(text) > MAX_LENGTH
-            or not -NEAR_HEADING // 4 <= distance <= NEAR_HEADING
-            or node.tag in {"option", "label", "button"}
-        ):
+        if len(text) > MAX_LENGTH or node.tag in {"option", "label", "button"}:
             continue
         if node is focus.heading or focus.elsewhere(node):
             continue

@@ -181,12 +181,12 @@ _HOURS: Final = ("min", "h", "stunde")
 _DAYS: Final = ("d", "tag", "jour", "giorn")
 
 
-def relative_date(page: Page, focus: Focus) -> Date | None:
+def relative_date(focus: Focus) -> Date | None:
     """Return the date of the line by the heading that is one, nearest first; without a day, the line alone counts."""
     best: tuple[int, str] | None = None
-    for node, text in page.lines[:MAX_LINES]:
+    for node, text in focus.lines(NEAR // 4, NEAR)[:MAX_LINES]:
         distance = focus.distance(node)
-        if len(text) > MAX_LENGTH or not -NEAR // 4 <= distance <= NEAR or (best and abs(distance) >= best[0]):
+        if len(text) > MAX_LENGTH or (best and abs(distance) >= best[0]):
             continue
         if _RELATIVE.fullmatch(text) and not focus.elsewhere(node):
             best = (abs(distance), text)

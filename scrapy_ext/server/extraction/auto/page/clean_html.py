@@ -219,6 +219,8 @@ def html_of(node: HtmlElement) -> str:
 
 def text_of(node: HtmlElement) -> str:
     """Return the text of a clean node in paragraphs, without captions."""
+    if next(node.iterdescendants("figcaption"), None) is None:
+        return layout_text(node)
     shown = copy.deepcopy(node)
     for caption in list(shown.iterdescendants("figcaption")):
         caption.drop_tree()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -139,6 +140,14 @@ class Focus:
             return 0
         order = self._page.order
         return order.get(node, 0) - order.get(self.heading, 0)
+
+    def lines(self, before: int, after: int) -> list[tuple[HtmlElement, str]]:
+        """Return the lines from so many elements before the heading to so many after it; all without a heading."""
+        page = self._page
+        if self.heading is None:
+            return page.lines
+        at, positions = page.order[self.heading], page.line_positions
+        return page.lines[bisect_left(positions, at - before) : bisect_right(positions, at + after)]
 
     def steps_apart(self, node: HtmlElement) -> int:
         """Return how many levels the heading lies below the innermost element that contains it and ``node``."""

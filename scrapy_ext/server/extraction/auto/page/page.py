@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -28,12 +28,15 @@ from scrapy_ext.server.extraction.auto.page.urls import absolute, bare
 
 #: Longer texts are not lines but prose.
 MAX_LINE_LENGTH: Final = 200
+#: Longer texts with digits are prose.
+MAX_NUMBERED_LENGTH: Final = 400
 
 _NO_LINE: Final = frozenset({"html", "head", "body", "title", "option", "select", "textarea", "meta", "link", "base"})
 _NAMES_OF_TESTS: Final = frozenset({
     "data-testid", "data-test", "data-test-id", "data-qa", "data-qa-qualifier", "data-automation-id", "data-hook",
 })  # fmt: skip
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])")
 _LANGUAGE_CODE = re.compile(r"[a-z]{2}(?=$|[-_])")
 
@@ -198,6 +201,28 @@ class Page:
             if raw and 0 < len(text := one_line(raw)) <= MAX_LINE_LENGTH:
                 found.append((node, text))
         return found
+
+    @cached_property
+    def line_positions(self) -> list[int]:
+        """The positions of the elements of the lines."""
+        return [self.outline.order[node] for node, _ in self.lines]
+
+    @cached_property
+    def numbered_lines(self) -> list[tuple[HtmlElement, str]]:
+        """The lines with a digit: numbers, dates and prices are in no others."""
+        return [line for line in self.lines if _DIGIT.search(line[1])]
+
+    @cached_property
+    def numbered(self) -> frozenset[int]:
+        """The positions of elements with a digit right in them, in a text of :data:`MAX_NUMBERED_LENGTH` at most."""
+        outline = self.outline
+        inside = enumerate(outline.texts)
+        behind = zip(outline.parents, outline.tails, strict=True)
+        return frozenset(
+            position
+            for position, text in chain(inside, behind)
+            if text and len(text) <= MAX_NUMBERED_LENGTH and _DIGIT.search(text)
+        )
 
     @cached_property
     def title(self) -> str | None:

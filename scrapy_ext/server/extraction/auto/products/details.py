@@ -88,11 +88,10 @@ def _stated(page: Page, focus: Focus) -> dict[str, int]:
 def _out_of_stock_in_lines(page: Page, focus: Focus) -> bool:
     return any(
         len(text) <= MAX_LINE_LENGTH
-        and -LINES_BEFORE_HEADING <= focus.distance(node) <= LINES_AFTER_HEADING
         and _OUT_OF_STOCK.search(text)
         and not _hidden(page, node)
         and not focus.elsewhere(node)
-        for node, text in page.lines
+        for node, text in focus.lines(LINES_BEFORE_HEADING, LINES_AFTER_HEADING)
     )
 
 

@@ -71,7 +71,7 @@ def _labelled(page: Page, focus: Focus) -> Iterator[str]:
     for value in _in_pairs(page, focus, _LABELS):
         yield value
         yield from _SEVERAL.split(value[:MAX_LINE_LENGTH])
-    for node, text in page.lines:
+    for node, text in page.numbered_lines:
         match = _IN_LINE.search(text) if len(text) <= MAX_LINE_LENGTH else None
         if match and not focus.elsewhere(node):
             yield match.group(1)
@@ -228,8 +228,8 @@ def _in_pairs(page: Page, focus: Focus, labels: re.Pattern[str]) -> Iterator[str
 
 
 def _in_lines(page: Page, focus: Focus, labelled: re.Pattern[str]) -> Iterator[str]:
-    for node, text in page.lines:
-        match = labelled.fullmatch(text) if len(text) <= MAX_LINE_LENGTH and _DIGIT.search(text) else None
+    for node, text in page.numbered_lines:
+        match = labelled.fullmatch(text) if len(text) <= MAX_LINE_LENGTH else None
         if match and not focus.elsewhere(node):
             yield match.group(1)
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -93,7 +94,6 @@ _IN_LINE: Final = frozenset({
     "span", "b", "strong", "small", "em", "i", "u", "font", "bdi", "abbr", "label", "sup", "sub", "ins", "s", "del",
 })  # fmt: skip
 _LABELS: Final = _IN_LINE | {"dt", "th", "td"}
-_DIGIT = re.compile(r"\d")
 _SCRIPT_PRICE = re.compile(r"""rice\w{0,10}["']?\s*[:=]\s*["']?(\d{1,9}(?:\.\d{1,4})?)["']?\s*[,;}\s]""")
 
 
@@ -190,7 +190,9 @@ class PriceTags:
         return next((sign for node in nodes if (sign := _sign_beside(node))), None)
 
     def _tags(self, elements: list[HtmlElement]) -> list[Tag]:
-        return [tag for node in _nodes_with_digits(elements) if (tag := self._tag(node)) is not None]
+        numbered, order = self._page.numbered, self._page.order
+        nodes = (node for node in elements if order[node] in numbered and node.tag not in _SKIPPED_TAGS)
+        return [tag for node in islice(nodes, MAX_CANDIDATES) if (tag := self._tag(node)) is not None]
 
     def _tag(self, node: HtmlElement) -> Tag | None:
         whole = _whole_price(node, _NO_PARENT if self._focus else _NO_PARENT_IN_ENTRY)
@@ -249,22 +251,6 @@ def _beside(focus: Focus, tag: Tag, best: Tag) -> bool:
         and int(tag.money.value) != int(best.money.value)
         and 1 / RATIO <= tag.money.value / best.money.value <= RATIO
     )
-
-
-def _nodes_with_digits(elements: list[HtmlElement]) -> Iterator[HtmlElement]:
-    left = MAX_CANDIDATES
-    for node in elements:
-        if node.tag in _SKIPPED_TAGS:
-            continue
-        if _short_with_digit(node.text) or (len(node) and any(_short_with_digit(child.tail) for child in node)):
-            yield node
-            left -= 1
-            if not left:
-                return
-
-
-def _short_with_digit(text: str | None) -> bool:
-    return text is not None and len(text) <= 400 and _DIGIT.search(text) is not None
 
 
 def _whole_price(node: HtmlElement, no_parent: frozenset[str]) -> HtmlElement:
