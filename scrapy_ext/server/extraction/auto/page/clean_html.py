@@ -34,7 +34,7 @@ from scrapy_ext.server.extraction.auto.page.clean_structure import (
 )
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, MAX_VALUE_LENGTH, layout_text
-from scrapy_ext.server.extraction.auto.page.urls import absolute, is_address
+from scrapy_ext.server.extraction.auto.page.urls import absolute, is_address, joined_plain
 
 _KEPT: Final = frozenset({
     "alt", "cite", "colspan", "datetime", "dir", "href", "label", "rowspan", "sizes", "src", "srcset", "start",
@@ -99,8 +99,9 @@ def _settle_addresses(found: dict[str, str], base_url: str, *, tag: str, is_imag
 
 
 def _joined(base_url: str, address: str) -> str:
+    stripped = address.strip()
     try:
-        return urljoin(base_url, address.strip())
+        return joined_plain(base_url, stripped) or urljoin(base_url, stripped)
     except ValueError:
         return address
 

@@ -32,11 +32,8 @@ def absolute(base: str, reference: str | None) -> str | None:
     """
     if not reference or len(reference) > MAX_URL_LENGTH:
         return None
-    if plain := _PLAIN.fullmatch(reference):
-        if plain["site"]:
-            return reference
-        if (origin := _origin_of(base)) and len(origin) + len(reference) <= MAX_URL_LENGTH:
-            return origin + reference
+    if plain := joined_plain(base, reference):
+        return plain
     # Browsers drop control characters inside of a URL and encode the spaces.
     cleaned = _UNWRITABLE.sub("", reference.strip()).replace(" ", "%20")
     if not cleaned:
@@ -46,6 +43,16 @@ def absolute(base: str, reference: str | None) -> str | None:
     except ValueError:
         return None
     return url if is_address(url) else None
+
+
+def joined_plain(base: str, reference: str) -> str | None:
+    """Return the absolute URL of a reference that joining leaves as it is, but for the origin; None for others."""
+    if (plain := _PLAIN.fullmatch(reference)) is None:
+        return None
+    if plain["site"]:
+        return reference
+    origin = _origin_of(base)
+    return origin + reference if origin and len(origin) + len(reference) <= MAX_URL_LENGTH else None
 
 
 @lru_cache(maxsize=64)
