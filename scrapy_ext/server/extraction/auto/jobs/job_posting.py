@@ -43,7 +43,7 @@ from scrapy_ext.server.extraction.auto.jobs.terms import (
     stated_type,
 )
 from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, now, one_line
-from scrapy_ext.server.extraction.auto.page.labelled import Labels
+from scrapy_ext.server.extraction.auto.page.labelled import Labels, LabelWords
 from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.auto.page.sources import origin
 from scrapy_ext.server.extraction.auto.page.text import letters_of
@@ -64,10 +64,11 @@ SEVERAL: Final = 3
 SHORT: Final = 200
 
 _VOCABULARY: Final = load_vocabulary("jobs")
-_COMPANY, _SALARY, _TYPE = _VOCABULARY.patterns("company", "salary", "type", flags=re.IGNORECASE)
+_LABELS: Final = LabelWords(
+    _VOCABULARY, "company", "salary", "type", "workplace", "identifier", "posted", "deadline", "start", "location",
+    "city_label", "region_label", "country_label",
+)  # fmt: skip
 _COMPANY_ADDRESS = _VOCABULARY.pattern("company_address", re.IGNORECASE)
-_WORKPLACE, _IDENTIFIER, _POSTED = _VOCABULARY.patterns("workplace", "identifier", "posted", flags=re.IGNORECASE)
-_DEADLINE, _START = _VOCABULARY.patterns("deadline", "start", flags=re.IGNORECASE)
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
 _SALARY_WORD = _VOCABULARY.pattern("salary_word", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+(?=[^\W\d_])")
@@ -100,7 +101,7 @@ class _Extraction:
         self._first = page.sources.first
         stated = self._job.text("title", "name") if self._job else None
         self._focus = JobFocus(page, stated)
-        self._labels = Labels(page, self._focus)
+        self._labels = Labels(page, self._focus, _LABELS)
         self._titles = TitleParts(page, one_line(stated) or self._focus.heading_text)
 
     def item(self) -> JobPosting:
@@ -141,7 +142,7 @@ class _Extraction:
         name_of = self._first(
             "hiringOrganization",
             ("title", lambda: self._titles.company(sure=True)),
-            ("label", lambda: self._company_of(self._labelled(_COMPANY), item)),
+            ("label", lambda: self._company_of(self._labelled("company"), item)),
             ("named part", lambda: self._company_of(self._named(_COMPANY_NAME, _COMPANY_NAMES), item)),
             ("title, line of the page", lambda: self._company_of(self._titles.company(sure=False), item)),
             ("link to a company", lambda: self._company_of(self._linked_company(), item)),
@@ -204,7 +205,7 @@ class _Extraction:
             (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, page.url)),
             (
                 "label",
-                lambda: salary_in(self._labels.value(_SALARY, currency_in), page.url),
+                lambda: salary_in(self._labels.value("salary", currency_in), page.url),
             ),
             ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), page.url)),
             ("line near the heading", self._salary_of_lines),
@@ -234,7 +235,7 @@ class _Extraction:
         return self._first(
             "employmentType",
             (origin(self._job, "employmentType"), lambda: stated_type(self._job)),
-            ("label", lambda: employment_type(self._labelled(_TYPE) or "")),
+            ("label", lambda: employment_type(self._labelled("type") or "")),
             ("line near the heading", lambda: self._line(employment_type)),
         )
 
@@ -243,7 +244,7 @@ class _Extraction:
         return self._first(
             "remoteStatus",
             (origin(self._job, "jobLocationType"), lambda: stated_remote(self._job)),
-            ("label", lambda: remote_status(self._labelled(_WORKPLACE) or "")),
+            ("label", lambda: remote_status(self._labelled("workplace") or "")),
             ("location", lambda: remote_status(location or "")),
             ("title", lambda: remote_status(item.headline or "")),
             ("line near the heading", lambda: self._line(remote_status)),
@@ -256,7 +257,7 @@ class _Extraction:
         return self._first(
             "jobPostingId",
             (origin(self._job, "identifier"), lambda: _identifier_of(self._job)),
-            ("label", lambda: self._labels.value(_IDENTIFIER, fits)),
+            ("label", lambda: self._labels.value("identifier", fits)),
             ("attribute data-job-id", self._id_attribute),
         )
 
@@ -272,7 +273,7 @@ class _Extraction:
         published = self._first(
             "datePublished",
             (origin(job, "datePosted"), lambda: self._stated("datePosted", "datePublished")),
-            ("label", lambda: self._dated(_POSTED)),
+            ("label", lambda: self._dated("posted")),
             ("relative date by the heading", lambda: relative_date(self._focus)),
             ("date by the heading", lambda: published_on(page, job, self._focus)),
         )
@@ -280,12 +281,12 @@ class _Extraction:
         valid = self._first(
             "validThrough",
             (origin(job, "validThrough"), lambda: self._stated("validThrough")),
-            ("label", lambda: self._dated(_DEADLINE)),
+            ("label", lambda: self._dated("deadline")),
         )
         start = self._first(
             "jobStartDate",
             (origin(job, "jobStartDate"), lambda: self._stated("jobStartDate")),
-            ("label", lambda: self._dated(_START)),
+            ("label", lambda: self._dated("start")),
         )
         if published is not None and published == valid and "validThrough" not in (job.properties if job else {}):
             # The only date of the page is the deadline.
@@ -300,11 +301,11 @@ class _Extraction:
     def _stated(self, *names: str) -> Date | None:
         return read(self._job.text(*names), self._page) if self._job else None
 
-    def _dated(self, labels: re.Pattern[str]) -> Date | None:
-        return read(self._labels.value(labels, lambda text: read(text, self._page)), self._page)
+    def _dated(self, name: str) -> Date | None:
+        return read(self._labels.value(name, lambda text: read(text, self._page)), self._page)
 
-    def _labelled(self, labels: re.Pattern[str]) -> str | None:
-        return self._labels.value(labels, lambda text: len(text) <= MAX_NAME_LENGTH)
+    def _labelled(self, name: str) -> str | None:
+        return self._labels.value(name, lambda text: len(text) <= MAX_NAME_LENGTH)
 
     def _named(self, whole: re.Pattern[str], parts: tuple[str, ...]) -> str | None:
         """Return the short text of the part with this name that is nearest to the heading."""

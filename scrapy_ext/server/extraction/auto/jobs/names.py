@@ -267,9 +267,6 @@ MAX_LENGTH: Final = 120
 #: Greatest distance from the heading, in elements, of a line that is a place by its words alone.
 NEAR_HEADING: Final = 80
 MAX_LINKS: Final = 2_000
-_LOCATION, _CITY, _REGION, _COUNTRY = _VOCABULARY.patterns(
-    "location", "city_label", "region_label", "country_label", flags=re.IGNORECASE
-)
 _MAP: Final = _VOCABULARY.pattern("map_address", re.IGNORECASE)
 #: ``Leeds, UK``, ``Leeds, West Yorkshire, England``, ``Remote (Spain)``.
 _PLACE_LINE: Final = re.compile(
@@ -283,10 +280,10 @@ _MORE: Final = re.compile(r"\s+[—–|•·/-]\s+")
 
 def labelled_place(labels: Labels) -> str | None:
     """Return the place that a label names: city, region and country of labels of their own, else the location."""
-    parts = [labels.value(label, _fits) for label in (_CITY, _REGION, _COUNTRY)]
+    parts = [labels.value(name, _fits) for name in ("city_label", "region_label", "country_label")]
     if parts[0] and any(parts[1:]):
         return ", ".join(dict.fromkeys(part for part in parts if part))
-    return labels.value(_LOCATION, _fits) or parts[0]
+    return labels.value("location", _fits) or parts[0]
 
 
 def mapped_place(page: Page, focus: Focus) -> str | None:

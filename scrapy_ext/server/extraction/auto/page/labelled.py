@@ -13,7 +13,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
-from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+from scrapy_ext.server.extraction.vocabulary import CaselessPattern, Vocabulary, load_vocabulary
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto.page.page import Page
@@ -114,40 +114,58 @@ _LABEL_LINE_END = re.compile(r"[\s:：?]+$")
 _NO_VALUES: Final = frozenset({"h1", "h2", "button", "label", "th", "dt"})
 
 
+class LabelWords:
+    """The words of the labels of several values, by the names that these have in a vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary, *names: str) -> None:
+        self.by_name = {name: vocabulary.pattern(name, re.IGNORECASE) for name in names}
+        #: The words of all labels: most lines of a page are none of them.
+        self.any = CaselessPattern("|".join(f"(?:{vocabulary.text(name)})" for name in names))
+
+
 class Labels:
     """The labelled values of a page, without those of its parts about other things.
 
-    A heading or control below a label is as likely something else as its value.
+    With ``words``, only those of their labels. A heading or control below a label is as likely something else as its
+    value.
     """
 
-    def __init__(self, page: Page, focus: Focus) -> None:
+    def __init__(self, page: Page, focus: Focus, words: LabelWords | None = None) -> None:
         self._page = page
         self._focus = focus
+        self._any = words.any if words else None
+        self._by_name = words.by_name if words else {}
 
-    def value(self, labels: re.Pattern[str], fits: Callable[[str], object] = bool) -> str | None:
-        """Return the first value that fits of the labels that match whole: listed pairs first, then lines below."""
-        pairs = (pair for pair in self._matching(labels) if fits(pair.value))
+    def value(self, name: str, fits: Callable[[str], object] = bool) -> str | None:
+        """Return the first value that fits of the labels with a name in ``words``: listed pairs, then lines below."""
+        words = self._by_name[name]
+        pairs = (pair for pair in self._pairs if words.fullmatch(pair.label) and fits(pair.value))
         return next((pair.value for pair in pairs if not self._focus.elsewhere(pair.node)), None)
 
     def pairs(self) -> list[Pair]:
         """Return all pairs: those of tables and lists, of lines, then those of a label and the line below."""
-        return [pair for pair in (*self._page.labelled.pairs, *self._below) if not self._focus.elsewhere(pair.node)]
-
-    def _matching(self, labels: re.Pattern[str]) -> Iterator[Pair]:
-        yield from self._page.labelled.of(labels)
-        yield from (pair for pair in self._below if labels.fullmatch(pair.label))
+        return [pair for pair in self._pairs if not self._focus.elsewhere(pair.node)]
 
     @cached_property
-    def _below(self) -> list[Pair]:
-        """Short lines as labels of the line below each."""
-        found = []
+    def _pairs(self) -> list[Pair]:
+        listed = (pair for pair in self._page.labelled.pairs if self._is_label(pair.label))
+        return [*listed, *self._below()]
+
+    def _is_label(self, text: str) -> bool:
+        return self._any is None or self._any.fullmatch(text) is not None
+
+    def _below(self) -> Iterator[Pair]:
+        """Yield short lines as labels of the line below each."""
         lines = self._page.lines[:MAX_LINES]
         for position, (node, text) in enumerate(lines[:-1]):
-            if len(text) <= MAX_LABEL_LINE_LENGTH and node.tag not in {"a", "option", "button", "label"}:
-                below = next((line for line in lines[position + 1 : position + 4] if not _inside(line[0], node)), None)
-                if below is not None and below[0].tag not in _NO_VALUES:
-                    found.append(Pair(_LABEL_LINE_END.sub("", text), below[1], below[0], listed=False))
-        return found
+            if len(text) > MAX_LABEL_LINE_LENGTH or node.tag in {"a", "option", "button", "label"}:
+                continue
+            label = _LABEL_LINE_END.sub("", text)
+            if not self._is_label(label):
+                continue
+            below = next((line for line in lines[position + 1 : position + 4] if not _inside(line[0], node)), None)
+            if below is not None and below[0].tag not in _NO_VALUES:
+                yield Pair(label, below[1], below[0], listed=False)
 
 
 def _inside(node: HtmlElement, outer: HtmlElement) -> bool:
