@@ -187,9 +187,6 @@ class Blocks(list[TextBlock]):
         if not line.texts and not line.tags:
             return
         text = one_line("".join(line.texts))
-        if not text:
-            line.clear()
-            return
         if _BREAK in text:
             text = "\n".join(stripped for part in text.split(_BREAK) if (stripped := part.strip()))
         if text and box.tag == "pre":
@@ -199,7 +196,7 @@ class Blocks(list[TextBlock]):
             block = TextBlock(box, text, line)
             if block.words:
                 self.append(block)
-        self._line = _Line()
+        line.clear()
 
     def _sum(self) -> None:
         for block in self:

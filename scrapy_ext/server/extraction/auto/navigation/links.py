@@ -27,21 +27,21 @@ _SIDEBAR_NAMES: Final = ("sidebar", "side-bar", "sidenav", "side-nav")
 def header_links(page: Page) -> list[NamedLink]:
     """Return the links of the header, and of menus outside of other parts."""
     headers = [node for node in page.tree.iter("header") if _outermost(node)]
-    banners = page.tree.xpath("//*[@role='banner']")
+    banners = page.by_role.get("banner", [])
     menus = [node for node in page.tree.iter("nav") if _outermost(node)]
     return links_of(page, [*headers, *banners, *menus])
 
 
 def footer_links(page: Page) -> list[NamedLink]:
     footers = [node for node in page.tree.iter("footer") if _outermost(node)]
-    return links_of(page, [*footers, *page.tree.xpath("//*[@role='contentinfo']")])
+    return links_of(page, [*footers, *page.by_role.get("contentinfo", [])])
 
 
 def sidebar_links(page: Page) -> list[NamedLink]:
     """Return the links of the parts beside the content."""
     asides = [node for node in page.tree.iter("aside") if _outermost(node)]
     named = [node for node in page.named(*_SIDEBAR_NAMES) if node.tag in {"div", "section", "nav", "ul"}]
-    return links_of(page, [*asides, *page.tree.xpath("//*[@role='complementary']"), *named[:MAX_PARTS]])
+    return links_of(page, [*asides, *page.by_role.get("complementary", []), *named[:MAX_PARTS]])
 
 
 def links_of(page: Page, parts: Iterable[HtmlElement]) -> list[NamedLink]:

@@ -184,6 +184,15 @@ class Page:
         )
 
     @cached_property
+    def by_role(self) -> dict[str, list[HtmlElement]]:
+        """The elements with each ``role``, in the order of the page."""
+        found: dict[str, list[HtmlElement]] = {}
+        for node, attributes in zip(self.elements, self.outline.attributes, strict=True):
+            if role := attributes.get("role"):
+                found.setdefault(role, []).append(node)
+        return found
+
+    @cached_property
     def lines(self) -> list[tuple[HtmlElement, str]]:
         """The short texts of the page: of elements that contain at most three others, which contain none."""
         found = []
