@@ -73,3 +73,41 @@ def test_a_wrong_use_is_reported_with_the_name(use, fault):
     words = Vocabulary("shops.toml", "open = '(a'\nlost = '{nowhere}'")
     with pytest.raises(VocabularyError, match=f"shops.toml: {fault}"):
         use(words)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("sold out|no longer (?:sold|made)", "Now SOLD Out"),
+        (r"\bEAN\b|\w+\W\D", "my Ean"),
+        (r"(?P<first>[A-C]x)|\S{3}\B", "bX"),
+        ("sat\u0131lm\u0131\u015f", "SATILMI\u015e"),
+        ("tuk\u0131", "TUKI"),
+        ("\u212aelvin|\u017fold|\u0130n", "kelvin Sold In"),
+        ("t\u00fckendi", "T\u00dcKEND\u0130"),
+        ("ausverkauft", "nichts"),
+    ],
+)
+@pytest.mark.parametrize("method", ["search", "fullmatch"])
+def test_a_pattern_without_regard_to_case_finds_what_the_library_finds(source, text, method):
+    expected = getattr(re.compile(source, re.IGNORECASE), method)(text)
+    found = getattr(Vocabulary("shops.toml", f"phrase = ['{source}']").caseless("phrase"), method)(text)
+    assert (found and found.span(), found and found.group()) == (
+        expected and expected.span(),
+        expected and expected.group(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"), [("products", "out_of_stock"), ("products", "in_stock"), ("products", "order")]
+)
+def test_every_phrase_is_found_in_any_case(name, entry):
+    words = load_vocabulary(name)
+    pattern = words.caseless(entry)
+    phrases = [phrase for phrase in re.split(r"\|", words.text(entry)) if re.fullmatch(r"[\w ]+", phrase)]
+    known = [phrase for phrase in phrases if words.pattern(entry).search(phrase)]
+    assert len(known) > 15
+    for phrase in phrases:
+        for text in (phrase, phrase.upper(), phrase.capitalize(), f"So {phrase.title()}!"):
+            assert (pattern.search(text) is None) == (words.pattern(entry, re.IGNORECASE).search(text) is None)
+    assert all(pattern.search(f"It is {phrase.upper()}!") for phrase in known if phrase.isascii())

@@ -126,7 +126,7 @@ def _text_of(name: str) -> str:
 
 
 def _tree(node: Any) -> Any:
-    """Convert a tree to tuples, which are faster than lists."""
+    """Convert a tree to tuples of numbers."""
     if not isinstance(node, list):
         return float(node)
     feature, threshold, below, above = node

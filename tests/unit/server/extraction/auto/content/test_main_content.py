@@ -9,7 +9,7 @@ import pytest
 from scrapy_ext.server.extraction.auto import extract
 from scrapy_ext.server.extraction.auto.content.blocks import ArticleMarks, Blocks
 from scrapy_ext.server.extraction.auto.content.choice import block_model, kind_model
-from scrapy_ext.server.extraction.auto.content.features import Features, heading_bits, name_bits
+from scrapy_ext.server.extraction.auto.content.features import BLOCK_NAMES, Features, heading_bits, name_bits
 from scrapy_ext.server.extraction.auto.content.page_content import MAX_BLOCKS, main_content, text_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 
@@ -81,6 +81,15 @@ def test_the_models_know_the_numbers_that_are_counted() -> None:
     assert block_model().features == features.names
     assert kind_model().features == features.names_of_page
     assert {len(row) + len(features.of_page) for row in features.rows} == {len(features.names)}
+
+
+@pytest.mark.parametrize("text", ["AB 12 cdef", "\u00c4B 12 cdef", "AB 1\u0663 cd\u00e9f"])
+def test_letters_digits_and_capitals_are_counted_in_any_script(text: str) -> None:
+    source = page(f"<p>{text}</p>")
+    blocks = Blocks(source)
+    row = Features(source, blocks, ArticleMarks(source, blocks)).rows[0]
+    assert row[BLOCK_NAMES.index("digits")] == pytest.approx(2 / len(text))
+    assert row[BLOCK_NAMES.index("upper")] == pytest.approx(2 / 6)
 
 
 @pytest.mark.parametrize(

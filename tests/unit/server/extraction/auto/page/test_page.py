@@ -1,9 +1,15 @@
 """Pages are read as a browser reads them, whatever their HTML is like."""
 
+import re
+
 import pytest
 from lxml import etree
 
+from scrapy_ext.server.extraction.auto.page import Focus
+from scrapy_ext.server.extraction.auto.page.labelled import Labels, LabelWords
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import word_count
+from scrapy_ext.server.extraction.vocabulary import Vocabulary
 
 URL = "https://example.com/a"
 START = "<html><head><title>t</title></head><body><p>a</p>"
@@ -31,6 +37,55 @@ def test_the_texts_of_an_element_come_in_their_order_from_the_outline() -> None:
     page = Page("<p>a<b>b<i>c</i>d<u><s>e</s></u>f</b>g<br>h</p>i", URL)
     paragraph = page.tree.find(".//p")
     assert list(page.outline.texts_in(page.order[paragraph])) == list("abcdefgh") == list(paragraph.itertext())
+
+
+@pytest.mark.parametrize(
+    ("html", "most", "texts"),
+    [("<p> a </p>", 2, ["a"]), ("<p> </p>", 2, []), ("<p> <b>a</b> b <i>c</i></p>", 2, ["a", "b"])],
+)
+def test_the_first_texts_of_an_element_are_those_with_signs(html: str, most: int, texts: list[str]) -> None:
+    page = Page(html, URL)
+    assert page.outline.first_texts(page.order[page.tree.find(".//p")], most) == texts
+
+
+def test_elements_and_lines_with_digits_are_known() -> None:
+    page = Page(f"<p>a 1</p><p>b</p><div><i>c</i> ٣</div><p>d 4{' long' * 100}</p>", URL)
+    tags = [page.outline.tags[position] for position in sorted(page.numbered)]
+    assert tags == ["p", "div"]
+    assert [text for _, text in page.numbered_lines] == ["a 1", "c ٣"]
+
+
+def test_the_lines_by_the_heading_are_those_from_so_many_elements_before_it_to_so_many_after_it() -> None:
+    page = Page(f"<title>Lamp</title>{'<p>x</p>' * 5}<h1>Lamp</h1>{'<p>y</p>' * 5}", URL)
+    focus = Focus(page, page.title)
+    assert [text for _, text in focus.lines(2, 3)] == ["x", "x", "Lamp", "y", "y", "y"]
+    assert all(-2 <= focus.distance(node) <= 3 for node, _ in focus.lines(2, 3))
+    without = Page("<p>a</p><p>b</p>", URL)
+    assert [text for _, text in Focus(without).lines(0, 0)] == ["a", "b"]
+
+
+def test_elements_are_found_by_their_roles() -> None:
+    page = Page("<div role=banner>a</div><p role=note>b</p><div role=banner>c</div>", URL)
+    assert [node.text for node in page.by_role["banner"]] == ["a", "c"]
+    assert "main" not in page.by_role
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("", 0), ("It's 2_a, well-made.", 5), ("Größe: 12 cm", 3), ("日本 語", 2), ("--", 0)]
+)
+def test_words_are_counted_in_any_script(text: str, words: int) -> None:
+    assert word_count(text) == words == len(re.findall(r"\w+", text))
+
+
+def test_labels_have_the_values_of_their_names() -> None:
+    words = LabelWords(Vocabulary("jobs.toml", "pay = ['salary|pay']\ntown = ['city']"), "pay", "town")
+    page = Page("<h1>Cook</h1><p>Pay</p><p>20 $</p><p>City</p><p>Leeds</p><p>Hours</p><p>40</p>", URL)
+    labels = Labels(page, Focus(page, "Cook"), words)
+    assert (labels.value("pay"), labels.value("town")) == ("20 $", "Leeds")
+    assert labels.value("town", str.isdigit) is None
+    with pytest.raises(KeyError):
+        labels.value("hours")
+    assert ("Hours", "40") in {(pair.label, pair.value) for pair in Labels(page, Focus(page, "Cook")).pairs()}
 
 
 def test_markup_and_metadata_after_the_end_of_a_page_count() -> None:
