@@ -91,7 +91,7 @@ class Vocabulary:
 
     def caseless(self, name: str) -> CaselessPattern:
         """Return an entry as a regular expression without regard to case, for many texts of which few match."""
-        return CaselessPattern(self.text(name))
+        return CaselessPattern(self.pattern(name, re.IGNORECASE).pattern)
 
     def table(self, name: str) -> dict[str, str]:
         """Return the entries of a table, each as :meth:`text` returns it, in the order of the file."""
