@@ -20,7 +20,9 @@ STEPS: Final = (".", "..")
 
 def is_number(text: str) -> bool:
     """Return true for a possible number of a project, a spider, a job or a record."""
-    return text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) <= MAX_NUMBER
+    if not (text.isascii() and text.isdigit()):
+        return False
+    return len(text) < _DIGITS or (len(text) == _DIGITS and int(text) <= MAX_NUMBER)
 
 
 def number_of(text: str, field: str, remedy: str = "Correct the number.") -> int:

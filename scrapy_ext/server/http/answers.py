@@ -29,6 +29,7 @@ _disk: Final = logging.getLogger("scrapy_ext.server.disk")
 TEXT: Final = "text/plain; charset=UTF-8"
 JSON: Final = "application/json; charset=UTF-8"
 _JSON: Final = ((b"content-type", JSON.encode()),)
+_TEXT: Final = ((b"content-type", TEXT.encode()),)
 #: Writes that a full disk refused.
 _full = Repeats()
 #: Seconds until a client may try again when the database was locked.
@@ -79,6 +80,11 @@ def json(value: object, status: int = 200, background: BackgroundTask | None = N
     if status == HTTPStatus.OK and background is None:
         return BytesResponse(msgspec.json.encode(value), _JSON)
     return Response(msgspec.json.encode(value), status, media_type=JSON, background=background)
+
+
+def plain_text(value: str) -> Response:
+    """Return a text, which is a number in most cases, and so JSON as well."""
+    return BytesResponse(value.encode(), _TEXT)
 
 
 def empty(background: BackgroundTask | None = None) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
 
@@ -59,14 +58,18 @@ class Call:
         #: True for an answer that reports a failure with status 200, as Scrapyd's do: nothing was changed.
         self.has_failed = False
         self._has_checked_project = False
-        query: bytes = scope["query_string"]
-        self._parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else []
+        self._request: Request | None = None
+        self._project: int | None = None
+        self._job: JobKey | None = None
+        self._parameters = _parameters(scope["query_string"])
         #: The query parameters; the last value of a repeated one.
         self.query = dict(self._parameters)
 
-    @cached_property
+    @property
     def request(self) -> Request:
-        return Request(self._scope, self._receive)
+        if self._request is None:
+            self._request = Request(self._scope, self._receive)
+        return self._request
 
     @property
     def context(self) -> RequestContext:
@@ -218,7 +221,7 @@ class Call:
         names = [unquote_to_bytes(piece.partition(b"=")[0].replace(b"+", b" ")).decode("latin-1") for piece in pieces]
         end = max((place for place, name in enumerate(names, 1) if name not in known), default=0)
         if end:
-            self._parameters = parse_qsl(b"&".join(pieces[end:]).decode("latin-1"), keep_blank_values=True)
+            self._parameters = _parameters(b"&".join(pieces[end:]))
             self.query = dict(self._parameters)
         return b"&".join(pieces[:end])
 
@@ -231,9 +234,12 @@ class Call:
         place = self._places.get(name)
         return path_number("" if place is None else self.path[place], name)
 
-    @cached_property
+    # Not ``cached_property``: its lock takes longer than a look-up of a record's chunk until Python 3.12.
+    @property
     def project(self) -> int:
-        return self.part_number("project")
+        if self._project is None:
+            self._project = self.part_number("project")
+        return self._project
 
     def asked_project(self) -> int:
         """Return the project of the parameter ``project``; raises ``ContractError``."""
@@ -242,14 +248,27 @@ class Call:
             raise refused("project", "is required", "Add ?project=… to the address.")
         return number_of(text, "project")
 
-    @cached_property
+    @property
     def job(self) -> JobKey:
-        return JobKey(self.project, self.part_number("spider"), self.part_number("job"))
+        if self._job is None:
+            self._job = JobKey(self.project, self.part_number("spider"), self.part_number("job"))
+        return self._job
 
 
 def path_number(part: str, name: str) -> int:
     """Return a part of a path as a number; raises ``ContractError``."""
     return number_of(part, name, "Check the path of the address.")
+
+
+def _parameters(query: bytes) -> list[tuple[str, str]]:
+    """Return the query parameters, also those without a value, in their order."""
+    if not query:
+        return []
+    text = query.decode("latin-1")
+    if "%" in text or "+" in text:
+        return parse_qsl(text, keep_blank_values=True)
+    # Most queries have nothing to decode.
+    return [(name, value) for piece in text.split("&") if piece for name, _, value in (piece.partition("="),)]
 
 
 def _parts(raw_path: bytes) -> list[str]:

@@ -382,7 +382,8 @@ def compress_whole(response: Response) -> None:
 
 
 def accepts_gzip(call: Call) -> bool:
-    return is_gzip_among(call.header(b"accept-encoding") or "")
+    codings = call.header(b"accept-encoding")
+    return codings is not None and is_gzip_among(codings)
 
 
 def is_gzip_among(codings: str) -> bool:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -53,6 +54,9 @@ _PARSING: Final = 0.002
 _HEADER: Final = 200
 _REQUEST: Final = 4 * limits.KIB
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_STATUS_LINES: Final = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode() for each in HTTPStatus}
+#: Characters that would end a header, or that are invalid in it.
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _WATCHED: Final = tuple(path.encode() for path in ALWAYS)
 
 
@@ -381,6 +385,26 @@ class BoundedProtocol(HttpToolsProtocol):
         self._end()
 
     # ── answers ──
+
+    def send_whole(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Send a whole answer in one piece. False, without effect, for all but the usual case."""
+        cycle, line = self.cycle, _STATUS_LINES.get(status)
+        if line is None or self.pipeline or cycle.response_started or cycle.disconnected or not cycle.keep_alive:
+            return False
+        if len(body) > limits.SEND_BUFFER or self.flow.write_paused or cycle.scope["method"] == "HEAD":
+            return False
+        parts = [line]
+        for name, value in (*cycle.default_headers, *headers):
+            if _CONTROL.search(name) or _CONTROL.search(value):
+                return False
+            parts += (name, b": ", value, b"\r\n")
+        parts += (b"\r\n", body)
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        self.transport.write(b"".join(parts))
+        cycle.message_event.set()
+        self.on_response_complete()
+        return True
 
     def pause_writing(self) -> None:
         """Watch a client that reads more slowly than the answer is produced."""

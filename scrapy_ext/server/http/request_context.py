@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 import secrets
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Final, Protocol
 
@@ -30,6 +31,9 @@ _number: Final = itertools.count(1)
 
 
 class Connection(Protocol):
+    def send_whole(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Send a whole answer at once; return false, having sent nothing, if it must be sent in another way."""
+
     def send_part(self, part: bytes | memoryview) -> bool:
         """Send a part of an answer of unknown length without a copy; return false, having sent nothing, if it must be
         sent in another way."""
@@ -128,17 +132,17 @@ class RequestContext:
 
     async def answer(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
         """Send a whole answer, whose headers have its length. A short one takes the direct way, in less time."""
-        start: Message = {"type": "http.response.start", "status": status, "headers": headers}
-        whole: Message = {"type": "http.response.body", "body": body}
         if self._more or len(body) > limits.SEND_PIECE:
-            await self.send(start)
-            await self.send(whole)
+            await self.send({"type": "http.response.start", "status": status, "headers": headers})
+            await self.send({"type": "http.response.body", "body": body})
             return
+        headers = [*headers, (b"x-request-id", self.id.encode())]
         self.status = status
         self.sent += len(body)
-        start["headers"] = [*headers, (b"x-request-id", self.id.encode())]
-        await self._send(start)
-        await self._send(whole)
+        if self._connection is not None and self._connection.send_whole(status, headers, body):
+            return
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":

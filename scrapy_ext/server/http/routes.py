@@ -146,6 +146,10 @@ class _Node:
         self.rest: _Node | None = None
 
 
+#: The node of a path that the fast look-up does not know.
+_NOWHERE: Final = _Node()
+
+
 class Router:
     """Look-up of routes. A literal part precedes a variable one if its route has the method:
     ``GET /collections/1/s/c/count`` counts, and ``POST`` there writes the record with the key ``count``."""
@@ -168,11 +172,13 @@ class Router:
             if found is None:
                 found = (node.number if part.isdigit() else node.name) or node.text
                 if found is None:
+                    # As in :func:`_ends`, a part of kind ``path`` comes last.
+                    rest = node.rest
+                    node = rest if rest is not None and parts[-1] not in rest.named else _NOWHERE
                     break
             node = found
-        else:
-            if (route := node.routes.get(method)) is not None:
-                return route
+        if (route := node.routes.get(method)) is not None:
+            return route
         return next((end.routes[method] for end in _ends(self._root, parts) if method in end.routes), None)
 
     def at(self, parts: Sequence[str]) -> list[Route]:

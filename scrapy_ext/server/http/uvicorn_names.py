@@ -30,6 +30,8 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             # ``body`` is the part of a request that the application has not read. ``transport`` is replaced before the
             # application runs, ``keep_alive`` is set to False; the others are read.
             *("body", "chunked_encoding", "disconnected", "keep_alive", "response_complete", "scope", "transport"),
+            # read, or set, for an answer that is sent in one piece
+            *("default_headers", "message_event", "response_started", "waiting_for_100_continue"),
         ),
         "uvicorn.protocols.http.flow_control.FlowControl": (
             *("drain", "read_paused", "resume_reading", "write_paused"),

@@ -30,10 +30,13 @@ T = TypeVar("T")
 _ALL: Final = ("filter", "filterall")
 _ANY: Final = "filterany"
 _WHERE: Final = "where"
+_NAMES: Final = frozenset((*_ALL, _ANY, _WHERE))
 
 
 def filter_of_call(call: Call) -> RecordFilter | None:
     """Return the filter of a call; None without conditions. Raises ``ContractError``."""
+    if call.query.keys().isdisjoint(_NAMES):
+        return None
     every: list[Condition] = []
     for name in _ALL:
         every += _parsed(call.all(name), name)

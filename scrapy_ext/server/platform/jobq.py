@@ -14,7 +14,7 @@ from scrapy_ext.api.platform.workers import reason_text
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.tokens import JobTokens
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import TEXT, Refusal, empty, json, not_found
+from scrapy_ext.server.http.answers import Refusal, empty, json, not_found, plain_text
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_job, check_name, check_tags, own_key, parse_state
 from scrapy_ext.server.http.routes import Access, Routes
@@ -132,7 +132,7 @@ async def _start(call: Call) -> Response:
 )
 async def _count(call: Call) -> Response:
     count = await call.store.jobs.count(call.project, job_filter(call, _FINISHED))
-    return Response(str(count), media_type=TEXT)  # also a JSON number
+    return plain_text(str(count))
 
 
 async def _in_group(call: Call, group: object) -> bool:

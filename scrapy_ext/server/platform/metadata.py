@@ -8,21 +8,25 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, choose
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import Page
 from scrapy_ext.server.auth.tokens import JobTokens
 from scrapy_ext.server.http import bodies, schemas
-from scrapy_ext.server.http.answers import Refusal, empty, json, not_found
+from scrapy_ext.server.http.answers import BytesResponse, Refusal, empty, json, not_found
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import limited, result, with_meta
+from scrapy_ext.server.http.formats import format_of, limited, result, with_meta
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.store.jobs.rows import PROTECTED
 from scrapy_ext.server.store.records.removal import deletion_error
 
 ROUTES: Final = Routes(Access.JOB)
+
+_JSON, _JSON_LINES = (
+    ((b"content-type", f"{CONTENT_TYPES[kind]}; charset=UTF-8".encode()),) for kind in (Format.JSON, Format.JSON_LINES)
+)
 
 _JOB: Final = "/jobs/{project}/{spider}/{job}"
 _FIELD: Final = f"{_JOB}/{{field:path}}"
@@ -52,10 +56,9 @@ async def _list(call: Call) -> Response:
     parameters=(schemas.Parameter("format", "json, else JSON lines", {"enum": ["json", "jl"]}),),
 )
 async def _metadata(call: Call) -> Response:
-    kind = choose(call.query.get("format"), call.header(b"accept") or "")
-    kind = kind if kind is Format.JSON else Format.JSON_LINES
+    types = _JSON if format_of(call) is Format.JSON else _JSON_LINES
     body = msgspec.json.encode(await _read(call)) + b"\n"
-    return Response(body, media_type=f"{CONTENT_TYPES[kind]}; charset=UTF-8")
+    return BytesResponse(body, types)
 
 
 @ROUTES.add(

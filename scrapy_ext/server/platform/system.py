@@ -7,7 +7,7 @@ from typing import Final
 from starlette.responses import Response
 
 from scrapy_ext.server.http import schemas
-from scrapy_ext.server.http.answers import TEXT
+from scrapy_ext.server.http.answers import plain_text
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.http.schemas import COUNTER, AnswerShape
@@ -23,4 +23,4 @@ ROUTES: Final = Routes(tag="server")
     access=Access.ANYONE,
 )
 async def _time(_: Call) -> Response:
-    return Response(str(now_ms()), media_type=TEXT)  # also a JSON number
+    return plain_text(str(now_ms()))

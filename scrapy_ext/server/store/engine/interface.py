@@ -113,6 +113,10 @@ class Transaction(Protocol):
         """Run the statements of a migration."""
 
 
+class SeveralStatements(Exception):  # noqa: N818 - control flow, not an error
+    """A read has a second statement, and needs a transaction to read one state of the data."""
+
+
 async def only_row(tx: Transaction, sql: str, *arguments: object) -> Row:
     """Return the row of a statement that always has one, such as that of an aggregate."""
     row = await tx.fetchrow(sql, *arguments)

@@ -33,7 +33,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError, StoreUncertainError
-from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Space, Transaction
+from scrapy_ext.server.store.engine.interface import (
+    Measures,
+    Operation,
+    P,
+    SeveralStatements,
+    Snapshot,
+    Space,
+    Transaction,
+)
 from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits
 from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark, check_replicated, is_set, new_mark
 from scrapy_ext.server.store.engine.postgresql.connection import (
@@ -58,7 +66,6 @@ from scrapy_ext.server.store.engine.postgresql.transaction import (
     MAINTENANCE_SECONDS,
     OneStatement,
     PostgresqlTransaction,
-    SeveralStatements,
 )
 from scrapy_ext.telemetry.spans import inner_span
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from scrapy_ext.server.store.engine.interface import Row
+from scrapy_ext.server.store.engine.interface import Row, SeveralStatements
 from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark
 from scrapy_ext.server.store.engine.postgresql.connection import encode_text
 
@@ -97,10 +97,6 @@ class PostgresqlTransaction:
     async def script(self, sql: str) -> None:
         await self._connection.execute("SET LOCAL statement_timeout = 0")
         await self._connection.execute(_for_postgresql(sql), timeout=MAINTENANCE_SECONDS)
-
-
-class SeveralStatements(Exception):  # noqa: N818 - control flow, not an error
-    """An operation has a second statement, and needs a transaction to read one state of the data."""
 
 
 class OneStatement(PostgresqlTransaction):

@@ -15,6 +15,7 @@ import queue
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -24,7 +25,16 @@ from typing import Any, Final, Generic, TypeVar
 
 from scrapy_ext.compatibility import sqlite
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.engine.interface import Measures, Operation, P, Snapshot, Space, Transaction, pause_after
+from scrapy_ext.server.store.engine.interface import (
+    Measures,
+    Operation,
+    P,
+    SeveralStatements,
+    Snapshot,
+    Space,
+    Transaction,
+    pause_after,
+)
 from scrapy_ext.server.store.engine.sqlite.checkpoints import Checkpoints
 from scrapy_ext.server.store.engine.sqlite.file import (
     LOCKED,
@@ -37,7 +47,13 @@ from scrapy_ext.server.store.engine.sqlite.file import (
 )
 from scrapy_ext.server.store.engine.sqlite.reader_threads import ReaderThreads
 from scrapy_ext.server.store.engine.sqlite.space import free_bytes, is_returnable, return_pages
-from scrapy_ext.server.store.engine.sqlite.transaction import SqliteTransaction, Start, drive, run_reading
+from scrapy_ext.server.store.engine.sqlite.transaction import (
+    OneStatement,
+    SqliteTransaction,
+    Start,
+    drive,
+    run_reading,
+)
 from scrapy_ext.telemetry.spans import inner_span
 
 T = TypeVar("T")
@@ -72,12 +88,19 @@ class InlineReader:
         self._connection.set_progress_handler(self._is_late, _INLINE_STEPS)
         self._until = 0.0
         self._closed = False
+        #: Operations of more than one statement, which need a transaction; its begin and end take half of a look-up.
+        self._multi_statement: weakref.WeakSet[Operation[..., Any]] = weakref.WeakSet()
 
-    def read(self, start: Start[T]) -> T:
+    def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a read-only operation; raise :class:`NotInlineError`."""
         self._until = time.perf_counter() + _INLINE_SECONDS
         try:
-            return run_reading(self._connection, start)
+            if operation not in self._multi_statement:
+                try:
+                    return drive(operation(OneStatement(self._connection), *args, **kwargs))
+                except SeveralStatements:
+                    self._multi_statement.add(operation)
+            return run_reading(self._connection, lambda tx: operation(tx, *args, **kwargs))
         # Other errors than a lock or the time limit occur in the thread again.
         except sqlite3.Error:
             self._until = inf  # a rollback takes steps, too
@@ -125,7 +148,7 @@ class SqliteEngine:
 
     async def read_inline(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return self._inline.read(lambda tx: operation(tx, *args, **kwargs))
+            return self._inline.read(operation, *args, **kwargs)
         except NotInlineError:
             return await self.read(operation, *args, **kwargs)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
-from scrapy_ext.server.store.engine.interface import Row, Transaction
+from scrapy_ext.server.store.engine.interface import Row, SeveralStatements, Transaction
 
 T = TypeVar("T")
 
@@ -94,6 +94,33 @@ class SqliteTransaction:
         # ``executescript`` would commit the transaction first.
         for statement in statements_for_sqlite(sql):
             self._connection.execute(statement)
+
+
+class OneStatement(SqliteTransaction):
+    """Connection without a transaction, for an operation of one statement, which reads one state by itself."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
+        self._used = False
+
+    async def fetch(self, sql: str, *arguments: object) -> list[Row]:
+        self._use()
+        return await super().fetch(sql, *arguments)
+
+    async def fetch_any(self, sql: str, *arguments: object, keys: Sequence[bytes]) -> list[Row]:
+        if len(keys) > _KEYS[-1]:
+            raise SeveralStatements
+        self._use()
+        return await super().fetch_any(sql, *arguments, keys=keys)
+
+    async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
+        self._use()
+        return await super().fetchrow(sql, *arguments)
+
+    def _use(self) -> None:
+        if self._used:
+            raise SeveralStatements
+        self._used = True
 
 
 @lru_cache(maxsize=1024)
