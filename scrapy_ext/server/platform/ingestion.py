@@ -29,7 +29,8 @@ from scrapy_ext.server.store.records.chunks import ITEMS, MAX_BYTES, Packer, Rec
 
 T = TypeVar("T")
 
-_ENDS: Final = itemgetter(0, -1)
+#: The first and the last byte of a line before its line break.
+_ENDS: Final = itemgetter(0, -2)
 #: Maximum fields of a type; the decoder searches them one by one, which is too slow for more.
 _MAX_FIELDS: Final = 200
 #: Cached types; generating one takes longer than decoding a block.
@@ -180,9 +181,12 @@ class RecordChecker:
             self._check, self._check_lines = checker.decode, checker.decode_lines
 
     def plain(self, block: bodies.Block) -> bool:
-        """Return true when each line has the first and last character of a record and is not too long."""
+        """Return true when each line has the first and last character of a record, and none can be too long."""
+        if block.ends_blank or len(block.data) > MAX_ITEM_BYTES:
+            return False
+        *others, last = block.ended
         try:
-            return set(map(_ENDS, block.lines)) == self._ends and max(map(len, block.lines)) <= MAX_ITEM_BYTES
+            return {(last[0], last[-1]), *map(_ENDS, others)} == self._ends
         except IndexError:  # a blank line
             return False
 
@@ -205,7 +209,7 @@ class RecordChecker:
                 records = self._decode_lines(block.data)
                 if self._check_lines is not None:
                     self._check_lines(block.data)
-                if len(records) == len(block.lines):
+                if len(records) == block.count:
                     return block.lines, records
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 pass  # raised again below, with the line
@@ -265,9 +269,12 @@ async def packed(request: Request, checker: RecordChecker, kind: RecordKind) -> 
         held = packer.held
         plain = checker.plain(block)
         alike = plain and checker.homogeneous and len(block.data) < LONG
-        measure = fields.size if alike and packer.fits(block.lines, block.data) else fields.sizes
-        if alike and (size := measure(block.lines)) is not None:
-            full = packer.add_alike(block.lines, fields.names, size, block.data)
+        fits = alike and packer.fits(block.count, block.data)
+        full: Sequence[RecordChunk] = ()
+        if fits and (total := fields.size(block.ended)) is not None:
+            packer.add_whole(block.count, fields.names, total, block.data)
+        elif alike and not fits and (sizes := fields.sizes(block.ended)) is not None:
+            full = packer.add_alike(block.lines, fields.names, sizes, block.data)
         else:
             lines, records = checker.records(block, plain=plain)
             whole = lines is block.lines

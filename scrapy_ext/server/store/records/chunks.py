@@ -157,21 +157,26 @@ class Packer:
 
         return self._take(lines, text, count)
 
-    def fits(self, lines: Sequence[bytes], text: bytes) -> bool:
-        """Return true when all these lines fit the chunk; ``text``: the joined lines."""
-        return self._records + len(lines) <= MAX_LINES and self._bytes + len(text) <= MAX_BYTES
+    def fits(self, lines: int, text: bytes) -> bool:
+        """Return true when so many lines fit the chunk; ``text``: the joined lines."""
+        return self._records + lines <= MAX_LINES and self._bytes + len(text) <= MAX_BYTES
+
+    def add_whole(self, lines: int, names: tuple[str, ...], size: int, text: bytes) -> None:
+        """Add records that fit the chunk (:meth:`fits`) and count under the same names; ``size``: in stats, of all."""
+        self._texts.append(text)
+        self._records += lines
+        self._bytes += len(text) - (lines - 1)
+        self._names[names] += lines
+        self._size += size
 
     def add_alike(
-        self, lines: Sequence[bytes], names: tuple[str, ...], size: int | Sequence[int], text: bytes
+        self, lines: Sequence[bytes], names: tuple[str, ...], sizes: Sequence[int], text: bytes
     ) -> list[RecordChunk]:
-        """Add records that count under the same names.
-
-        ``size``: their sizes in stats, or the sum if all fit the chunk (:meth:`fits`).
-        """
+        """Add records that count under the same names; ``sizes``: in stats."""
 
         def count(low: int, high: int) -> None:
             self._names[names] += high - low
-            self._size += size if isinstance(size, int) else sum(size[low:high])
+            self._size += sum(sizes[low:high])
 
         return self._take(lines, text, count)
 
