@@ -37,12 +37,13 @@ _GZIP: Final = 31
 _DEFLATE: Final = -15
 #: Accepts a zlib or a gzip header.
 _ZLIB_OR_GZIP: Final = 47
-#: Input bytes per step, so that the output stays in the processor's cache for its consumer.
-_STEP: Final = 48 * 1024
+#: Input bytes per step, so that the output stays in the processor's cache for its consumer: as many as the server takes
+#: off a connection at once. With twice as many, or with half, a row of an item takes a tenth longer.
+_STEP: Final = 64 * 1024
 #: Maximum bytes of memory that are allocated because of a length at the end of a stream.
 _LONGEST: Final = 2 * 1024 * 1024
 #: Maximum output bytes of one library call.
-_PIECE: Final = 120 * 1024
+_PIECE: Final = 192 * 1024
 #: Shorter output is joined: a body may consist of millions of gzip members of two bytes each, whose objects would
 #: take more memory than their bytes.
 _LEAST: Final = 16 * 1024

@@ -48,6 +48,8 @@ _PIPELINED: Final = (0, "")
 _NOTSENT_LOWAT: Final = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 #: Bytes that are parsed at once: a client may send a body in chunks of one byte, or requests of twenty.
 _STEP: Final = 16 * limits.KIB
+#: The same within a body of known length, of which only the buffer is bounded.
+_BODY_STEP: Final = 64 * limits.KIB
 #: Seconds of such parsing, over all connections, until the event loop runs other tasks.
 _PARSING: Final = 0.002
 #: Bytes of Python objects for a header, and for a pipelined request.
@@ -274,8 +276,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing() or self._refusal is not None:
             self._read, self._at = b"", 0
         elif not self.flow.read_paused:
-            begin, self._at = self._at, self._at + _STEP
-            self._feed(self._read[begin : self._at])
+            begin, self._at = self._at, self._at + self._step()
+            self._feed(memoryview(self._read)[begin : self._at])
             if self._at >= len(self._read):
                 self._read, self._at = b"", 0
         if self._read and not self.flow.read_paused:
@@ -285,7 +287,13 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.resume_reading()
         return False
 
-    def _feed(self, data: bytes) -> None:
+    def _step(self) -> int:
+        """Return the bytes to parse at once: more of a body whose length is known, since it causes one callback."""
+        if self._in_head or not self.headers or self.cycle is None:
+            return _STEP
+        return _BODY_STEP if any(name == b"content-length" for name, _ in self.headers) else _STEP
+
+    def _feed(self, data: bytes | memoryview) -> None:
         waiting = self._timer
         super().data_received(data)
         if self._in_head and self._timer is None and self._refusal is None:
