@@ -277,7 +277,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._read, self._at = b"", 0
         elif not self.flow.read_paused:
             begin, self._at = self._at, self._at + self._step()
-            self._feed(memoryview(self._read)[begin : self._at])
+            self._feed(self._read[begin : self._at])
             if self._at >= len(self._read):
                 self._read, self._at = b"", 0
         if self._read and not self.flow.read_paused:
@@ -293,7 +293,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return _STEP
         return _BODY_STEP if any(name == b"content-length" for name, _ in self.headers) else _STEP
 
-    def _feed(self, data: bytes | memoryview) -> None:
+    def _feed(self, data: bytes) -> None:
         waiting = self._timer
         super().data_received(data)
         if self._in_head and self._timer is None and self._refusal is None:

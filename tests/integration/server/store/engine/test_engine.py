@@ -157,6 +157,38 @@ async def test_an_inline_read_returns_the_same_as_a_read_and_writes_nothing(engi
     assert await engine.read_inline(_all) == [1, 2]
 
 
+async def test_an_inline_read_of_several_statements_sees_one_state(sqlite: SqliteEngine, tmp_path: Path) -> None:
+    await sqlite.write(_insert, 1)
+    other = sqlite3.connect(tmp_path / "test.db", isolation_level=None)
+
+    async def twice(tx: Transaction) -> tuple[list[int], list[int]]:
+        before = await _all(tx)
+        (free,) = other.execute("SELECT COALESCE(MAX(a), 0) + 1 FROM t").fetchone()
+        other.execute("INSERT INTO t (a, b) VALUES (?, 'x')", (free,))
+        return before, await _all(tx)
+
+    for _ in range(3):  # the first one finds out that there are several
+        before, after = await sqlite.read_inline(twice)
+        assert before == after
+    other.close()
+    assert len(await sqlite.read_inline(_all)) == 5
+
+
+async def test_an_inline_read_of_one_row_leaves_no_state_open(sqlite: SqliteEngine, tmp_path: Path) -> None:
+    await sqlite.write(_insert, 1, 2)
+
+    async def first(tx: Transaction) -> int | None:
+        row = await tx.fetchrow("SELECT a FROM t ORDER BY a")
+        return row[0] if row else None
+
+    assert await sqlite.read_inline(first) == 1
+    await sqlite.write(_insert, 0)
+    assert await sqlite.read_inline(first) == 0
+    other = sqlite3.connect(tmp_path / "test.db", timeout=10, isolation_level=None)
+    assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    other.close()
+
+
 async def test_a_long_inline_read_runs_in_a_thread_and_the_next_one_inline(sqlite: SqliteEngine) -> None:
     threads: list[str] = []
 
