@@ -23,6 +23,7 @@ from scrapy_ext.api.extraction.fields import (
     MADE_OF_PAGE,
     OUTPUTS,
     PAGE_OPTIONS,
+    JsonType,
     source_of,
     sources_in_options,
 )
@@ -56,6 +57,9 @@ BROWSER_ONLY: Final = (
 MAX_REPORTED: Final = 20
 #: Maximum violations searched in one field, and maximum unknown fields: a body has room for a million of each.
 MAX_VIOLATIONS: Final = 100
+_SWITCHES: Final = frozenset(name for name, field in FIELDS.items() if field.type is JsonType.BOOLEAN)
+#: Other fields of most requests. In a combination it only counts whether they are set.
+_BY_PRESENCE: Final = frozenset({"jobId", "customHttpRequestHeaders", "requestHeaders"})
 _LONGEST_NAME: Final = max(map(len, FIELDS))
 
 
@@ -67,22 +71,34 @@ def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = (), strict
     """
     if strict:
         return [*check(body, extra_fields=extra_fields), *_beyond_contract(body, extra_fields)]
-    switches = frozenset(
-        (name, value) for name, value in body.items() if (value is True or value is False) and name != "url"
-    )
-    has_job = isinstance(body.get("jobId"), str)
-    if len(switches) == len(body) - 1 - has_job and "url" in body and dict(switches).keys() <= FIELDS.keys():
-        # Most requests are a URL, perhaps a job, and a few boolean fields, the same ones each time, so their result is
-        # cached.
-        return [*form_of(FIELDS["url"], body["url"]), *_faults_of(switches, has_job)]
-    return _check(body, extra_fields)
+    present = _present(body)
+    if present is None:
+        return _check(body, extra_fields)
+    # Most requests have the same fields each time, so that the result of their combination is cached.
+    return [*form_of(FIELDS["url"], body["url"]), *_faults_of(present)]
+
+
+def _present(body: Mapping[str, Any]) -> frozenset[tuple[str, bool]] | None:
+    """Return the fields besides the URL, with whether each is set. None unless all are well-formed, and nothing else of
+    them counts in a combination."""
+    present = []
+    for name, value in body.items():
+        if value is True or value is False:
+            if name not in _SWITCHES:
+                return None
+            present.append((name, value))
+        elif name in _BY_PRESENCE and not any(form_of(FIELDS[name], value)):
+            present.append((name, _is_set(body, name)))
+        elif name != "url":
+            return None
+    return frozenset(present) if "url" in body else None
 
 
 @lru_cache(maxsize=1024)
-def _faults_of(switches: frozenset[tuple[str, bool]], has_job: bool) -> tuple[Violation, ...]:
-    """Return the violations of boolean fields besides a URL, and a job if there is one."""
-    job = {"jobId": ""} if has_job else {}
-    return tuple(_check({"url": "https://example.com/", **job, **dict(sorted(switches))}, ()))
+def _faults_of(present: frozenset[tuple[str, bool]]) -> tuple[Violation, ...]:
+    """Return the violations of a combination of well-formed fields, given by whether each is set."""
+    body = {"url": "https://example.com/", **dict(sorted(present))}
+    return (*_some_output(body), *(fault for rule in _COMBINATIONS for fault in rule(body)))
 
 
 def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Violation]:

@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 from scrapy_ext import settings as names
 from scrapy_ext.crawl.extraction.content import warn_once
 from scrapy_ext.crawl.extraction.cookies import as_text
-from scrapy_ext.crawl.frontier.marks import DefaultHeaders, own_names
+from scrapy_ext.crawl.frontier.marks import DefaultHeaders, lines_of, own_names
 
 #: ``User-Agent`` of the service, for the requests that sites get directly, and for the rules of robots.txt.
 BROWSER_AGENT: Final = (
@@ -125,7 +125,7 @@ def omitted_field(omitted: Collection[str], accepted: Collection[str], *, by_htt
 
 def _headers(request: Request, defaults: DefaultHeaders) -> Iterable[tuple[bytes, list[bytes]]]:
     own = own_names(request)
-    for name, values in request.headers.items():
+    for name, values in lines_of(request):
         if not values or name in NOT_SENT:
             continue
         if name not in own and all((name, value) in defaults for value in values):

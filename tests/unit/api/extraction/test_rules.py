@@ -37,6 +37,17 @@ def test_the_fields_that_differ_between_requests_are_checked_each_time_and_the_o
     assert sorted({violation.field for violation in check(broken)}) == ["browserHtml", "jobId", "url"]
 
 
+@pytest.mark.parametrize("headers", [None, [], [{"name": "A", "value": "b"}], [{"name": "A", "value": "\n"}], [5]])
+@pytest.mark.parametrize("job", [None, "1/2/3", "", 5])
+@pytest.mark.parametrize("switches", [{}, *({name: True} for name in (*OUTPUTS, "includeIframes")), {"serp": False}])
+def test_a_combination_whose_result_is_cached_has_the_violations_of_any_other(headers, job, switches):
+    own = {"jobId": job, "customHttpRequestHeaders": headers, "requestHeaders": {"referer": URL}}
+    body = {"url": URL, **own, **switches}
+    for without in ((), ("jobId",), ("customHttpRequestHeaders",), ("requestHeaders",), ("url",)):
+        some = {name: value for name, value in body.items() if name not in without}
+        assert sorted(map(str, check(some))) == sorted(map(str, rules._check(some, ())))
+
+
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_each_output_alone_is_a_valid_request(output):
     assert check({"url": URL, output: True}) == []
