@@ -37,3 +37,36 @@ assert not [name for name in sys.modules if name.startswith(heavy)], sys.modules
 def test_a_crawl_of_dicts_and_scrapys_items_does_not_load_the_other_kinds():
     """pydantic takes 12 MB and a tenth of a second where it is installed."""
     subprocess.run([sys.executable, "-c", _CRAWL], check=True, timeout=300)
+
+
+#: Prints whether the middleware of the package is loaded when Scrapy's download handler is, and a reactor installed.
+_IMPORTS = """
+import sys
+from importlib.abc import MetaPathFinder
+
+from scrapy import Spider
+from scrapy.crawler import CrawlerProcess
+
+class Seen(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "scrapy.core.downloader.contextfactory":
+            print("scrapy_ext.downloadermiddlewares" in sys.modules, "twisted.internet.reactor" in sys.modules)
+
+class Nothing(Spider):
+    name = "nothing"
+    async def start(self):
+        return
+        yield
+
+sys.meta_path.insert(0, Seen())
+service = {"EXTRACT_API_URL": "http://127.0.0.1:9/v1", "EXTRACT_API_KEY": "0" * 32}
+switches = {"PLATFORM_ENABLED": False, "FRONTIER_ENABLED": False, "LOG_ENABLED": False}
+process = CrawlerProcess({"ADDONS": {"scrapy_ext.Addon": 500}, **service, **switches})
+process.crawl(Nothing)
+process.start()
+"""
+
+
+def test_scrapys_download_handler_is_imported_before_the_components_and_before_the_reactor_is_installed() -> None:
+    found = subprocess.run([sys.executable, "-c", _IMPORTS], capture_output=True, text=True, check=True, timeout=60)
+    assert found.stdout == "False False\n"
