@@ -138,7 +138,8 @@ class ItemStoragePipeline:
     def _place(self) -> str:
         """Return the index of the current item in this crawl, and its page if the frontier knows it."""
         entry = current.get()
-        return f"Item {self._index} of this crawl" + (f", of {entry.request.url}" if isinstance(entry, Entry) else "")
+        place = f"Item {self._index} of this crawl"
+        return f"{place}, of {entry.request.url}" if isinstance(entry, Entry) and not entry.is_released else place
 
     def _refuse(self, item: object, error: UnstorableItemError) -> None:
         self._count("platform/items/refused")

@@ -33,6 +33,10 @@ from scrapy_ext.crawl.commit.events import Payload, Stored
 RETURNED_KEY: Final = "_returned"
 
 
+#: Stands for the request of an entry that was released.
+_RELEASED: Final = Request("data:,")
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """One request, with everything that it leads to in this process."""
@@ -87,6 +91,19 @@ class Entry:
     def take_items(self) -> list[bytes]:
         items, self.items, self.size = self.items, [], 0
         return items
+
+    @property
+    def is_released(self) -> bool:
+        return self.request is _RELEASED
+
+    def release(self) -> None:
+        """Drop the request and its JSON form, whose body, ``meta`` and ``cb_kwargs`` may hold pages, once nothing needs
+        them: hundreds of entries wait for their commit, and the event loop keeps the contexts in which entries were
+        current until it forgets their cancelled timers.
+        """
+        self.request = _RELEASED
+        if self.stored is not None:
+            self.stored = self.stored._replace(form={})
 
     def inherit(self, local: Entry) -> None:
         """Take over the results of a local request."""
@@ -212,6 +229,7 @@ class Tracker:
 
     def _inherited(self, holder: Entry, local: Entry) -> Entry:
         holder.inherit(local)
+        local.release()
         holder.locals -= 1
         if holder.is_complete:
             self._holding.discard(holder)

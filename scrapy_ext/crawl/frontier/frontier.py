@@ -82,7 +82,7 @@ class CrawlFrontier:
         self.memory = memory = Memory(crawler, session, Tracker(), sent, options.order)
         # Commit.
         self._committer = committer = self._new_committer(skipping, options.first_item)
-        self._results = results = Results(crawler, memory, slots, committer)
+        self._results = results = Results(crawler, memory, slots, committer, keeps_requests=skipping.is_used)
         self.items = PendingItems(crawler, results, committer, ownership)
         # Send and read.
         self._end = self._new_end(options)

@@ -139,10 +139,14 @@ def _lacks_place(entry: Entry) -> bool:
 
 
 class Results:
-    """Complete requests: each is committed in its turn, run again, or left to the next run."""
+    """Complete requests: each is committed in its turn, run again, or left to the next run. ``keeps_requests``: until
+    their commit, for its report."""
 
-    def __init__(self, crawler: Crawler, memory: Memory, slots: Slots, committer: Committer) -> None:
+    def __init__(
+        self, crawler: Crawler, memory: Memory, slots: Slots, committer: Committer, *, keeps_requests: bool
+    ) -> None:
         self._crawler = crawler
+        self._keeps_requests = keeps_requests
         self._memory = memory
         self._slots = slots
         self._committer = committer
@@ -165,6 +169,8 @@ class Results:
         elif entry.is_interrupted:
             self._settle(entry)
         else:
+            if entry.error is None:
+                self._release(entry)
             self._finished.add(entry, self._memory.tracker.unfinished)
 
     def add_item(self, entry: Entry, record: bytes) -> bool:
@@ -240,7 +246,12 @@ class Results:
             )
         self._add(entry)
 
+    def _release(self, entry: Entry) -> None:
+        if not self._keeps_requests:
+            entry.release()
+
     def _add(self, entry: Entry) -> None:
+        self._release(entry)
         self._committer.add(Lot(entry.take_items(), entry.stored, entry.payloads, origin=entry))
 
     def _attempts_of(self, request: Request) -> int:
@@ -331,6 +342,8 @@ class Committed:
             count("frontier/acknowledged/requests", batch.size)
             self._slots.acknowledged(batch.slot, batch.id)
         self._skipping.committed(entries)
+        for entry in entries:
+            entry.release()
         if self._commits.is_idle and not self._memory.tracker.unfinished:
             # The crawl may be over: the engine looks only after some event.
             self._memory.wake()

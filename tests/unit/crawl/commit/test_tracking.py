@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from contextvars import copy_context
 
 import pytest
@@ -218,3 +219,25 @@ def test_a_finished_request_counts_as_open_while_what_it_holds_is_not_finished(t
     assert not tracker.entries_of({3})
     assert inherited == [holder], "its items can be staged before it is complete"
     assert (completed, holder.items) == ([holder], [b"{}", b"{}"])
+
+
+def test_an_entry_that_is_released_keeps_its_place_and_neither_request_nor_form(tracker, completed):
+    (entry,) = read(tracker, "1")
+    request = weakref.ref(entry.request)
+    place = entry.stored.batch, entry.stored.position
+    tracker.finished(tracker.handed_out(entry))
+    entry.release()
+    assert entry.is_released
+    assert (entry.stored.batch, entry.stored.position, entry.stored.form) == (*place, {})
+    assert request() is None
+
+
+def test_a_local_request_is_released_with_its_end(tracker, inherited):
+    (holder,) = read(tracker, "holder")
+    tracker.handed_out(holder)
+    child = local(tracker, "local", holder)
+    request = weakref.ref(child.request)
+    tracker.finished(tracker.handed_out(child))
+    assert child.is_released
+    assert not holder.is_released
+    assert request() is None
