@@ -81,15 +81,14 @@ class Space(NamedTuple):
 class Transaction(Protocol):
     """The statements of an operation."""
 
-    @property
-    def sorted_runs(self) -> bool:
-        """True if large indexes of random keys should be kept as sorted runs."""
-
     async def fetch_any(self, sql: str, *arguments: object, keys: Sequence[bytes]) -> list[Row]:
         """Return the rows of a query that ends in ``= ANY($n)``, where n is one more than the arguments."""
 
     async def fetch(self, sql: str, *arguments: object) -> list[Row]:
         """Return the rows of a query."""
+
+    async def fetch_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        """Return the rows of a query that is run once for each row of arguments."""
 
     async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
         """Return the first row of a query."""

@@ -1,16 +1,21 @@
 """Bloom filters of slots' fingerprints in memory, which avoid most look-ups in the database.
 
-The database is authoritative. A filter is only used while its slot still has the stamp of this process's last addition:
-each addition sets a new random stamp, so a filter that missed an addition, or saw one that was rolled back, is dropped.
-Filters load in segments, in the order of the fingerprints, alongside additions; until complete, they do not answer for
-fingerprints after the loaded ones. A filter that has become too small answers until a larger one is loaded.
+The database is authoritative. A filter answers only for what it has been told; :mod:`.fingerprints` tells it what
+others have added, and drops it where that is not known. Filters load in segments, in the order of the fingerprints,
+alongside additions; until complete, they do not answer for fingerprints after the loaded ones. A filter that has become
+small answers until a larger one is loaded.
+
+The bits of a fingerprint are in one word of 64, so that it is added or found with one access to memory.
 """
 
 from __future__ import annotations
 
+import random
 import time
+from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Final
 
 #: Maximum bytes of all filters of a process; a growing filter has two sizes for a while.
@@ -20,17 +25,26 @@ _SMALLEST: Final = 32 * 1024
 #: large ones, whose filters would take long to load again.
 _SMALL: Final = 1024 * 1024
 _SMALL_SHARE: Final = 8
-#: Bits per fingerprint below which a filter is replaced by a larger one: one look-up in forty is then unnecessary.
-_BITS_EACH: Final = 12
+#: Bits per fingerprint below which a filter is replaced by a larger one: one look-up in 200 is then unnecessary.
+_BITS_EACH: Final = 16
 #: Factors by which small and large filters grow.
 _GROWTH: Final = 4
 _GROWTH_OF_LARGE: Final = 2
 #: Seconds without use after which a filter may be evicted.
 _IDLE_SECONDS: Final = 60.0
-#: Shift between the positions of a fingerprint's two bits.
-_SECOND: Final = 31
+#: Bits of a word that a fingerprint sets, and of its hash that choose them.
+_SET_BITS: Final = 4
+_PATTERN_BITS: Final = 14
+_WORD: Final = 8
 
 _Owner = tuple[int, int]
+
+
+@cache
+def _patterns() -> list[int]:
+    """Return words with four bits set, one of which each fingerprint has."""
+    chance, places = random.Random(1), range(_WORD * 8)
+    return [sum(1 << place for place in chance.sample(places, _SET_BITS)) for _ in range(1 << _PATTERN_BITS)]
 
 
 class BloomFilter:
@@ -41,37 +55,30 @@ class BloomFilter:
         self.loaded: bytes | None = b""
         self.known = 0
         self.size = size
-        self._bits = bytearray(size)
+        self._words = array("Q", bytes(size))
 
     @property
     def full(self) -> bool:
-        """Return true when false positives are too frequent."""
+        """Return true when a larger filter should be loaded before false positives are frequent."""
         return self.known * _BITS_EACH > self.size * 8
 
     def add(self, fingerprints: Iterable[bytes]) -> None:
-        bits, mask, number = self._bits, self.size * 8 - 1, 0
+        words, last, patterns, number = self._words, self.size // _WORD - 1, _patterns(), 0
         for fp in fingerprints:
             # Hashes are stable for the process, the lifetime of a filter.
             value = hash(fp)
-            one, other = value & mask, value >> _SECOND & mask
-            bits[one >> 3] |= 1 << (one & 7)
-            bits[other >> 3] |= 1 << (other & 7)
+            words[value >> _PATTERN_BITS & last] |= patterns[value & (1 << _PATTERN_BITS) - 1]
             number += 1
         self.known += number
 
     def doubtful(self, fingerprints: Iterable[bytes]) -> list[bytes]:
         """Return the fingerprints that may be present."""
-        bits, mask, loaded = self._bits, self.size * 8 - 1, self.loaded
+        words, last, patterns, loaded = self._words, self.size // _WORD - 1, _patterns(), self.loaded
         found = []
         for fp in fingerprints:
             value = hash(fp)
-            one = value & mask
-            if bits[one >> 3] >> (one & 7) & 1:
-                other = value >> _SECOND & mask
-                if bits[other >> 3] >> (other & 7) & 1:
-                    found.append(fp)
-                    continue
-            if loaded is not None and fp > loaded:
+            pattern = patterns[value & (1 << _PATTERN_BITS) - 1]
+            if words[value >> _PATTERN_BITS & last] & pattern == pattern or (loaded is not None and fp > loaded):
                 found.append(fp)
         return found
 
@@ -80,7 +87,10 @@ class SlotFilter:
     """The filter of a slot, and a larger one that is being loaded."""
 
     def __init__(self, first: BloomFilter) -> None:
+        #: That of the slot after the last addition that this filter has.
         self.stamp = 0
+        #: The runs, all of whose fingerprints the filter had or was to load when it was last used.
+        self.runs = frozenset[int]()
         self.used = 0.0
         self._current = first
         self._next: BloomFilter | None = None
@@ -118,7 +128,7 @@ class SlotFilter:
         """Start a larger filter."""
         self._next = BloomFilter(size)
 
-    def add(self, fingerprints: Iterable[bytes]) -> None:
+    def add(self, fingerprints: Sequence[bytes]) -> None:
         self._current.add(fingerprints)
         if self._next is not None:
             self._next.add(fingerprints)
@@ -132,10 +142,10 @@ class SlotFilters:
     def __init__(self) -> None:
         self._filters: OrderedDict[_Owner, SlotFilter] = OrderedDict()
 
-    def of(self, owner: _Owner, stamp: int, expected: int) -> SlotFilter:
-        """Return the filter of a slot with this stamp, for about ``expected`` fingerprints."""
+    def of(self, owner: _Owner, expected: int) -> SlotFilter:
+        """Return the filter of a slot, for about ``expected`` fingerprints; a new one if there is none."""
         found = self._filters.pop(owner, None)
-        if found is None or found.stamp != stamp:
+        if found is None:
             found = SlotFilter(BloomFilter(self._room(_size_for(expected), 0.5)))
         elif found.grows:
             factor = _GROWTH_OF_LARGE if found.size >= _SMALL else _GROWTH
@@ -145,6 +155,10 @@ class SlotFilters:
         found.used = time.monotonic()
         self._filters[owner] = found
         return found
+
+    def drop(self, owner: _Owner) -> None:
+        """Forget the filter of a slot."""
+        self._filters.pop(owner, None)
 
     def _room(self, size: int, share: float) -> int:
         """Return ``size`` bytes, or what the filters in use leave; for a large filter at most a share of that."""

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS
 from scrapy_ext.api.platform.job_data import ASSIGNMENT, JOURNAL_PREFIX
 from scrapy_ext.server.store.engine.interface import EngineStore, Method, Row, Transaction, only_row
-from scrapy_ext.server.store.frontier.fingerprint_runs import SortedRun
-from scrapy_ext.server.store.frontier.fingerprints import FAN, RUN, page, runs_of
+from scrapy_ext.server.store.frontier.fingerprints import page, runs_of
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch, first_batches
 
 #: Maximum batches counted of one slot: 200,000 requests if they are full.
@@ -106,15 +105,8 @@ async def _slot(tx: Transaction, slot: Slot) -> SlotSummary | None:
 
 async def _summary(tx: Transaction, slot: Slot, row: Row) -> SlotSummary:
     runs = runs_of(row[1])
-    return SlotSummary(slot.name, await _queued(tx, slot, _SAME, COUNTED), _seen(runs), len(runs) > 1)
-
-
-def _seen(runs: list[SortedRun]) -> int:
-    """Count the fingerprints in runs. The size of a merge's target includes its sources."""
-    filling = {run.target for run in runs}
-    return sum(
-        run.size if run.size or run is runs[-1] else RUN * FAN**run.level for run in runs if run.number not in filling
-    )
+    seen, is_about = sum(run.size for run in runs), any(run.about for run in runs)
+    return SlotSummary(slot.name, await _queued(tx, slot, _SAME, COUNTED), seen, is_about)
 
 
 async def _queued(tx: Transaction, slot: Slot, which: str, most: int) -> Queued:

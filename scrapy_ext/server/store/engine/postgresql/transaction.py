@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -23,9 +23,6 @@ _MANY: Final = 6
 class PostgresqlTransaction:
     """Implementation of :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
 
-    #: PostgreSQL defers and combines writes of pages, and moved rows need a vacuum.
-    sorted_runs = False
-
     def __init__(self, connection: asyncpg.Connection, mark: Mark | None = None) -> None:
         self._connection = connection
         #: Number of changed rows.
@@ -38,6 +35,12 @@ class PostgresqlTransaction:
 
     async def fetch_any(self, sql: str, *arguments: object, keys: Sequence[bytes]) -> list[Row]:
         return await self.fetch(sql, *arguments, list(keys))
+
+    async def fetch_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        if not rows:
+            return []
+        statement, columns = await self._for_many(sql, rows, _joined)
+        return await self.fetch(statement, *columns)
 
     async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
         if self.unset_mark is not None and _LOCKS.search(sql):
@@ -62,7 +65,7 @@ class PostgresqlTransaction:
         if len(rows) == 1:
             await self.execute(sql, *rows[0])
         elif len(rows) >= _MANY and sql.lstrip().startswith("INSERT"):
-            statement, columns = await self._insert(sql, rows)
+            statement, columns = await self._for_many(sql, rows, _unnested)
             await self.execute(statement, *columns)
         elif rows:
             await self._connection.executemany(sql, rows)
@@ -71,22 +74,24 @@ class PostgresqlTransaction:
     async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
         if not rows:
             return []
-        statement, columns = await self._insert(sql, rows)
+        statement, columns = await self._for_many(sql, rows, _unnested)
         self.changed += len(rows)
         return await self.fetch(statement, *columns)
 
-    async def _insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> tuple[str, list[Sequence[Any]]]:
-        """Return the statement and arguments of an INSERT for many rows."""
-        insert = _INSERTS.get(sql)
-        if insert is None:
+    async def _for_many(
+        self, sql: str, rows: Sequence[Sequence[Any]], rewritten: Callable[[str, Sequence[str]], str]
+    ) -> tuple[str, list[Sequence[Any]]]:
+        """Return the statement and arguments for many rows of arguments."""
+        many = _FOR_MANY.get(sql)
+        if many is None:
             types = [given.name for given in (await self._connection.prepare(sql)).get_parameters()]
-            insert = _INSERTS[sql] = _Insert(_unnested(sql, types), tuple(name == "text" for name in types))
+            many = _FOR_MANY[sql] = _ForMany(rewritten(sql, types), tuple(name == "text" for name in types))
         columns: list[Sequence[Any]] = [
             # The codec of text does not apply to the members of an array.
             [value if value is None else encode_text(value) for value in column] if is_text else column
-            for is_text, column in zip(insert.texts, zip(*rows, strict=True), strict=True)
+            for is_text, column in zip(many.texts, zip(*rows, strict=True), strict=True)
         ]
-        return insert.statement, columns
+        return many.statement, columns
 
     async def time(self) -> int:
         now: int = await self._connection.fetchval(
@@ -144,24 +149,36 @@ def _set_mark(arguments: int) -> str:
     return re.sub(r"\$(\d)", lambda place: f"${arguments + int(place[1])}", SET_MARK)
 
 
-class _Insert(NamedTuple):
-    """An INSERT for many rows, and which of its columns are texts."""
+class _ForMany(NamedTuple):
+    """A statement for many rows of arguments, and which of its columns are texts."""
 
     statement: str
     texts: tuple[bool, ...]
 
 
 #: By the statement of the store.
-_INSERTS: Final[dict[str, _Insert]] = {}
+_FOR_MANY: Final[dict[str, _ForMany]] = {}
 
 
 def _unnested(sql: str, types: Sequence[str]) -> str:
     """Rewrite ``INSERT … VALUES ($1, …)`` for any number of rows, with an array per column."""
     head, group, tail = re.split(r"VALUES\s*\(([^()]*)\)", sql, maxsplit=1)
+    return f"{head}SELECT {_of_given(group)} FROM {_given(types)}{tail}"
+
+
+def _joined(sql: str, types: Sequence[str]) -> str:
+    """Rewrite a query for any number of rows of arguments, with an array per column."""
+    return f"SELECT each_row.* FROM {_given(types)} CROSS JOIN LATERAL ({_of_given(sql)}) AS each_row"
+
+
+def _given(types: Sequence[str]) -> str:
     arrays = ", ".join(f"${place}::{name}[]" for place, name in enumerate(types, 1))
     columns = ", ".join(f"c{place}" for place in range(1, len(types) + 1))
-    chosen = re.sub(r"\$(\d+)", r"given.c\1", group)
-    return f"{head}SELECT {chosen} FROM unnest({arrays}) AS given ({columns}){tail}"
+    return f"unnest({arrays}) AS given ({columns})"
+
+
+def _of_given(sql: str) -> str:
+    return re.sub(r"\$(\d+)", r"given.c\1", sql)
 
 
 def _for_postgresql(sql: str) -> str:

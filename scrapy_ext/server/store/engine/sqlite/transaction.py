@@ -20,8 +20,9 @@ Start = Callable[[Transaction], Coroutine[Any, Any, T]]
 _ROWS_PER_INSERT: Final = 128
 #: Keys per query: few sizes, so that few statements are prepared.
 _KEYS: Final = (2, 8, 32, 128)
-#: Row locks, which other databases need.
+#: Row locks, which other databases need, and a search that they call by another name.
 _ROW_LOCK: Final = re.compile(r"\s+FOR (?:UPDATE|SHARE)(?: SKIP LOCKED)?\b")
+_POSITION: Final = re.compile(r"\bposition\((\$\d+) IN (\w+)\)")
 
 
 def run_reading(connection: sqlite3.Connection, start: Start[T]) -> T:
@@ -48,9 +49,6 @@ def drive(coroutine: Coroutine[Any, Any, T]) -> T:
 class SqliteTransaction:
     """Implementation of :class:`Transaction`."""
 
-    #: A commit writes and syncs every page that it changes.
-    sorted_runs = True
-
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
@@ -65,6 +63,10 @@ class SqliteTransaction:
             part += part[-1:] * (size - len(part))
             found += self._connection.execute(_with_any(sql, size), (*arguments, *part)).fetchall()
         return found
+
+    async def fetch_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        native, run = _native(sql), self._connection.execute
+        return [found for arguments in rows for found in run(native, arguments).fetchall()]
 
     async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
         cursor = self._connection.execute(_native(sql), arguments)
@@ -125,7 +127,7 @@ class OneStatement(SqliteTransaction):
 
 @lru_cache(maxsize=1024)
 def _native(sql: str) -> str:
-    return re.sub(r"\$(\d+)", r"?\1", _ROW_LOCK.sub("", sql))
+    return re.sub(r"\$(\d+)", r"?\1", _POSITION.sub(r"instr(\2, \1)", _ROW_LOCK.sub("", sql)))
 
 
 @lru_cache(maxsize=1024)

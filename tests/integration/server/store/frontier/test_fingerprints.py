@@ -28,6 +28,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fingerprints, "_LOAD", 3)
     monkeypatch.setattr(fingerprint_runs, "BLOCK_BYTES", 100)
     monkeypatch.setattr(fingerprint_runs, "_IN_A_BLOCK", 16)
+    monkeypatch.setattr(fingerprints, "_ROWS", 4)
     monkeypatch.setattr(fingerprint_filter, "_SMALLEST", 64)
 
 
@@ -112,16 +113,16 @@ def test_new_slots_take_no_filter_that_a_large_slot_uses(monkeypatch: pytest.Mon
     monkeypatch.setattr(fingerprint_filter, "_SMALL", 4 * 64)
     filters, numbers = fingerprint_filter.SlotFilters(), [b"%d" % n for n in range(8000)]
     small, large = [(2, number) for number in range(6)], [(1, number) for number in range(4)]
-    chosen = {owner: filters.of(owner, 0, 1) for owner in (*small[:2], *large)}
+    chosen = {owner: filters.of(owner, 1) for owner in (*small[:2], *large)}
     for first in range(0, 8000, 10):
         for owner in large:
-            assert filters.of(owner, 0, 1) is chosen[owner]
+            assert filters.of(owner, 1) is chosen[owner]
             if chosen[owner].loaded is not None:
                 chosen[owner].load([numbers[:first]], None)
             chosen[owner].add(numbers[first : first + 10])
     for owner in small:
-        filters.of(owner, 0, 1)
-    assert all(filters.of(owner, 0, 1) is chosen[owner] for owner in large)
+        filters.of(owner, 1)
+    assert all(filters.of(owner, 1) is chosen[owner] for owner in large)
     sizes = [chosen[owner].size for owner in large]
     assert max(sizes) <= 4 * min(sizes)
     assert 0.6 * fingerprint_filter.MAX_BYTES < sum(sizes) < 0.9 * fingerprint_filter.MAX_BYTES
@@ -129,7 +130,7 @@ def test_new_slots_take_no_filter_that_a_large_slot_uses(monkeypatch: pytest.Mon
 
 def test_large_slots_share_the_room_after_a_restart() -> None:
     filters = fingerprint_filter.SlotFilters()
-    sizes = [filters.of((1, number), 0, 25_000_000).size for number in range(4)]
+    sizes = [filters.of((1, number), 25_000_000).size for number in range(4)]
     assert max(sizes) <= 2 * min(sizes)
     assert sum(sizes) <= fingerprint_filter.MAX_BYTES
 
@@ -137,14 +138,14 @@ def test_large_slots_share_the_room_after_a_restart() -> None:
 async def test_a_filter_that_grows_is_asked_until_the_larger_one_knows_all() -> None:
     filters, numbers = fingerprint_filter.SlotFilters(), [b"%d" % n for n in range(3000)]
     for known in range(0, 2990, 10):
-        chosen, there = filters.of((1, 1), 0, 10), sorted(numbers[:known])
+        chosen, there = filters.of((1, 1), 10), sorted(numbers[:known])
         after = chosen.loaded
         if after is not None:  # what is there is loaded in halves
             end = None if after or not there else there[known // 2]
             chosen.load([[fp for fp in there if fp > after and (end is None or fp <= end)]], end)
         assert sorted(chosen.doubtful(numbers[:known])) == there
         chosen.add(numbers[known : known + 10])
-    chosen = filters.of((1, 1), 0, 10)
+    chosen = filters.of((1, 1), 10)
     assert chosen.size >= 1024
     assert len(chosen.doubtful(b"other %d" % n for n in range(1000))) < 200
 
@@ -153,12 +154,12 @@ async def test_a_filter_that_grows_is_asked_until_the_larger_one_knows_all() -> 
 PACKED = b"[[1,1,0,null,true],[2,0,0,null]]"
 
 
-async def test_what_another_engine_packed_is_known(store: Store, look: Any) -> None:
+async def test_what_another_engine_packed_is_known(store: Store, other: Store, look: Any) -> None:
     await store.frontier.add(SLOT, requests(1000))
     slot = (await look("SELECT number FROM frontier_slots"))[0][0]
 
     async def as_copied(tx: Transaction) -> None:
-        await tx.execute("DELETE FROM frontier_fingerprints")
+        await tx.execute("DELETE FROM frontier_fingerprint_blocks")
         for first in range(0, 200, 10):
             members = [b"%05d" % n for n in range(first, first + 10)]
             await tx.execute(
@@ -174,7 +175,7 @@ async def test_what_another_engine_packed_is_known(store: Store, look: Any) -> N
     await store._engine.write(as_copied)
     assert await listed(store) == [b"%05d" % n for n in range(200)]
     for first in range(0, 600, 20):
-        assert await store.frontier.add(SLOT, requests(*range(first, first + 40))) == (20 if first > 160 else 0)
+        assert await other.frontier.add(SLOT, requests(*range(first, first + 40))) == (20 if first > 160 else 0)
     assert await listed(store) == [b"%05d" % n for n in range(620)]
     stored = dict(await kept(look))
     assert len(stored) == 620
