@@ -53,23 +53,15 @@ class BloomFilter:
     def __init__(self, size: int) -> None:
         # No fingerprint is empty.
         self.loaded: bytes | None = b""
-        self.known = 0
         self.size = size
         self._words = array("Q", bytes(size))
 
-    @property
-    def full(self) -> bool:
-        """Return true when a larger filter should be loaded before false positives are frequent."""
-        return self.known * _BITS_EACH > self.size * 8
-
     def add(self, fingerprints: Iterable[bytes]) -> None:
-        words, last, patterns, number = self._words, self.size // _WORD - 1, _patterns(), 0
+        words, last, patterns = self._words, self.size // _WORD - 1, _patterns()
         for fp in fingerprints:
             # Hashes are stable for the process, the lifetime of a filter.
             value = hash(fp)
             words[value >> _PATTERN_BITS & last] |= patterns[value & (1 << _PATTERN_BITS) - 1]
-            number += 1
-        self.known += number
 
     def doubtful(self, fingerprints: Iterable[bytes]) -> list[bytes]:
         """Return the fingerprints that may be present."""
@@ -100,10 +92,9 @@ class SlotFilter:
         """Bytes of the filter once it is loaded."""
         return (self._next or self._current).size
 
-    @property
-    def grows(self) -> bool:
-        """Return true when a larger filter should be loaded."""
-        return self._next is None and self._current.full and self._current.loaded is None
+    def is_small_for(self, expected: int) -> bool:
+        """Return true when a larger filter should be loaded, before false positives are frequent."""
+        return self._next is None and self._current.loaded is None and expected * _BITS_EACH > self.size * 8
 
     @property
     def in_need(self) -> bool:
@@ -147,7 +138,7 @@ class SlotFilters:
         found = self._filters.pop(owner, None)
         if found is None:
             found = SlotFilter(BloomFilter(self._room(_size_for(expected), 0.5)))
-        elif found.grows:
+        elif found.is_small_for(expected):
             factor = _GROWTH_OF_LARGE if found.size >= _SMALL else _GROWTH
             size = self._room(min(found.size * factor, MAX_BYTES), 1.0)
             if size > found.size:

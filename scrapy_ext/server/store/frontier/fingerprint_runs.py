@@ -9,7 +9,7 @@ A database of an earlier version has runs of one fingerprint per row; they are r
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple

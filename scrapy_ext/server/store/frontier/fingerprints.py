@@ -13,8 +13,8 @@ would dominate additions. So they are written in rows of some hundreds, and smal
   the open run, then in the largest runs.
 
 The slot's row, locked during an addition, lists the runs. Its stamp tells a process whether others have added to the
-slot since its own last addition. If so, the process reads what they have added: the open run, and the small runs that
-it does not know. If larger ones are unknown, it begins a new filter.
+slot since its own last addition. If so, the process reads what they have added: the open run, and the runs that it
+does not know. If those are large, it begins a new filter.
 """
 
 from __future__ import annotations
@@ -45,8 +45,6 @@ _ROWS: Final = 64
 FAN: Final = 6
 #: Fingerprints that a merge moves at once: some milliseconds.
 _STEP: Final = 16_000
-#: Level of the largest runs that a process reads to know what others have added.
-_SMALL_LEVEL: Final = 1
 #: Fingerprints loaded into the filter per added one, while no filter is complete and while a smaller one is; and the
 #: bounds per addition.
 _LOAD_IN_NEED: Final = 200
@@ -55,7 +53,8 @@ _LEAST_LOAD: Final = 500
 _MOST_LOAD: Final = 400_000
 #: Look-ups at once, at least those in one run: the largest runs, first of all, have most of what is there.
 _LOOK_UPS: Final = 64
-#: Multiple of the fingerprints that are looked for up to which a run is read as a whole, and the size of the largest.
+#: Multiple of the fingerprints that are looked for up to which a run is read as a whole, and the maximum that an
+#: addition reads so, to find some, or to know what others have added.
 _READ_WHOLE: Final = 50
 _MOST_READ: Final = 100_000
 #: Sizes of runs in databases of earlier versions, which do not tell them.
@@ -124,16 +123,29 @@ class FingerprintRuns:
         """Return the slot's filter; it has what others have added."""
         chosen = filters.of(self._owner, self._total() + added)
         if chosen.stamp and chosen.stamp != self._stamp:
-            unknown = [run for run in self._runs[:-1] if run.number not in chosen.runs]
-            if any(run.level > _SMALL_LEVEL for run in unknown):
+            unknown = self._unknown(chosen.runs)
+            if sum(run.size for run in unknown) > _MOST_READ:
                 filters.drop(self._owner)
                 chosen = filters.of(self._owner, self._total() + added)
             else:
-                for run in (*unknown, self._runs[-1]):
+                for run in unknown:
                     chosen.add((await self._rows(run).behind(b"", run.size + 1)).fps)
         # Not those of this addition, which may be rolled back: another process would use their numbers again.
         chosen.runs = frozenset(run.number for run in self._runs)
         return chosen
+
+    def _unknown(self, known: frozenset[int]) -> list[SortedRun]:
+        """Return the runs that may have fingerprints which those with these numbers did not have: the open run, and new
+        ones, but for merges of them."""
+        sources: dict[int | None, list[int]] = {}
+        for run in self._runs:
+            sources.setdefault(run.target, []).append(run.number)
+        return [
+            run
+            for run in self._runs
+            if run is self._runs[-1]
+            or (run.number not in known and not (run.number in sources and known.issuperset(sources[run.number])))
+        ]
 
     async def _found(self, doubtful: Collection[bytes]) -> set[bytes]:
         """Return those that a run has."""
