@@ -1,7 +1,7 @@
 """Bloom filters of slots' fingerprints in memory, which avoid most look-ups in the database.
 
-The database is authoritative. A filter answers only for what it has been told; :mod:`.fingerprints` tells it what
-others have added, and drops it where that is not known. Filters load in segments, in the order of the fingerprints,
+The database is authoritative. A filter answers only for what was added to it; :mod:`.fingerprints` adds what other
+processes have added to the slot, and drops a filter where that is not known. Filters load in segments, in the order of the fingerprints,
 alongside additions; until complete, they do not answer for fingerprints after the loaded ones. A filter that has become
 small answers until a larger one is loaded.
 

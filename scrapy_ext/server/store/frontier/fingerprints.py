@@ -12,8 +12,8 @@ would dominate additions. So they are written in rows of some hundreds, and smal
 - A Bloom filter in memory (:mod:`.fingerprint_filter`) knows nearly all that are new. The others are searched: first in
   the open run, then in the largest runs.
 
-The slot's row, locked during an addition, lists the runs. Its stamp tells a process whether others have added to the
-slot since its own last addition. If so, the process reads what they have added: the open run, and the runs that it
+The slot's row, locked during an addition, lists the runs. By its stamp a process notices that others have added to the
+slot since its own last addition. Then the process reads what they have added: the open run, and the runs that it
 does not know. If those are large, it begins a new filter.
 """
 
@@ -57,11 +57,17 @@ _LOOK_UPS: Final = 64
 #: addition reads so, to find some, or to know what others have added.
 _READ_WHOLE: Final = 50
 _MOST_READ: Final = 100_000
-#: Sizes of runs in databases of earlier versions, which do not tell them.
+#: Sizes of runs in databases of earlier versions, which do not name them.
 _EARLIER_RUN: Final = 8000
 _EARLIER_FAN: Final = 6
 
 _decode: Final = msgspec.json.Decoder(list[SortedRun]).decode
+
+
+def _new_number() -> int:
+    """Return a number that no run or stamp of the slot has ever had, even one that was rolled back, or that a standby
+    has missed which is now the primary."""
+    return secrets.randbits(62) + 1
 
 
 def runs_of(stored: bytes | None) -> list[SortedRun]:
@@ -102,14 +108,12 @@ class FingerprintRuns:
         await self._load(chosen, len(fingerprints))
         chosen.add(new)
         await self._merge(len(new))
-        chosen.stamp = secrets.randbits(62) + 1
+        chosen.stamp = _new_number()
+        chosen.runs = frozenset(run.number for run in self._runs)
         return set(new), chosen.stamp
 
     def _open(self) -> None:
-        self._runs.append(SortedRun(self._next_number(), packed=True))
-
-    def _next_number(self) -> int:
-        return max(run.number for run in self._runs) + 1
+        self._runs.append(SortedRun(_new_number(), packed=True))
 
     def _total(self) -> int:
         return sum(run.size for run in self._runs)
@@ -130,8 +134,6 @@ class FingerprintRuns:
             else:
                 for run in unknown:
                     chosen.add((await self._rows(run).behind(b"", run.size + 1)).fps)
-        # Not those of this addition, which may be rolled back: another process would use their numbers again.
-        chosen.runs = frozenset(run.number for run in self._runs)
         return chosen
 
     def _unknown(self, known: frozenset[int]) -> list[SortedRun]:
@@ -192,7 +194,7 @@ class FingerprintRuns:
             run.rows, run.size = await rows.append(0, fps, fdata), len(fps)
             return
         run.rows = run.size = 0
-        closed = SortedRun(self._next_number(), size=len(fps), packed=True)
+        closed = SortedRun(_new_number(), size=len(fps), packed=True)
         await BlockRows(self._tx, self._owner, closed).append(fps, fdata)
         self._runs.insert(-1, closed)
 
@@ -216,7 +218,7 @@ class FingerprintRuns:
         targets = {run.target for run in self._runs}
         sources = [run for run in self._runs[:-1] if run.level == level and run.number not in targets][:FAN]
         if len(sources) == FAN:
-            target = SortedRun(self._next_number(), level + 1, packed=True)
+            target = SortedRun(_new_number(), level + 1, packed=True)
             self._runs.insert(0, target)
             for run in sources:
                 run.target = target.number

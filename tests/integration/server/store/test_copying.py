@@ -87,7 +87,9 @@ async def fill(store: Store) -> None:
             which = Collection(project, kind, "c")
             for turn in range(2):
                 await store.collections.write(which, [(b"\x00%d" % n, b"%d" % turn) for n in range(30)])
-        requests = [QueuedRequest(b"\xff%d" % n, b'["x",%d]' % n, b"1" if n % 2 else None, n % 3) for n in range(500)]
+        requests = [
+            QueuedRequest(b"\xc3\xbf%d" % n, b'["x",%d]' % n, b"1" if n % 2 else None, n % 3) for n in range(500)
+        ]
         await store.frontier.add(Slot(project, "f", "0"), requests)
         await store.feeds.declare(project, "f", Feed(slots=1))
         await store.frontier.read(Slot(project, "f", "0"), 100)
@@ -169,7 +171,9 @@ async def _group(tx: Transaction) -> None:
 
 
 async def _pack(tx: Transaction) -> None:
-    """A block of fingerprints that no run lists: large frontiers have such rows, of runs that are listed."""
+    """Fingerprints that no run lists: large frontiers have such rows, of runs that are listed; those of earlier versions
+    also one fingerprint in a row."""
+    await tx.execute("INSERT INTO frontier_fingerprints (project, slot, run, fp) VALUES (1, 1, 9, $1)", b"c")
     await tx.execute(
         """INSERT INTO frontier_fingerprint_blocks (project, slot, run, first, fps, fdata)
            VALUES (1, 1, 9, $1, $2, NULL)""",

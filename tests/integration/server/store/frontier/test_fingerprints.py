@@ -152,13 +152,13 @@ def test_new_slots_take_no_filter_that_a_large_slot_uses(monkeypatch: pytest.Mon
     chosen = {owner: filters.of(owner, 1) for owner in (*small[:2], *large)}
     for first in range(0, 8000, 10):
         for owner in large:
-            assert filters.of(owner, 1) is chosen[owner]
+            assert filters.of(owner, first + 10) is chosen[owner]
             if chosen[owner].loaded is not None:
                 chosen[owner].load([numbers[:first]], None)
             chosen[owner].add(numbers[first : first + 10])
     for owner in small:
         filters.of(owner, 1)
-    assert all(filters.of(owner, 1) is chosen[owner] for owner in large)
+    assert all(filters.of(owner, 8000) is chosen[owner] for owner in large)
     sizes = [chosen[owner].size for owner in large]
     assert max(sizes) <= 4 * min(sizes)
     assert 0.6 * fingerprint_filter.MAX_BYTES < sum(sizes) < 0.9 * fingerprint_filter.MAX_BYTES
@@ -174,14 +174,14 @@ def test_large_slots_share_the_room_after_a_restart() -> None:
 async def test_a_filter_that_grows_is_asked_until_the_larger_one_knows_all() -> None:
     filters, numbers = fingerprint_filter.SlotFilters(), [b"%d" % n for n in range(3000)]
     for known in range(0, 2990, 10):
-        chosen, there = filters.of((1, 1), 10), sorted(numbers[:known])
+        chosen, there = filters.of((1, 1), known + 10), sorted(numbers[:known])
         after = chosen.loaded
         if after is not None:  # what is there is loaded in halves
             end = None if after or not there else there[known // 2]
             chosen.load([[fp for fp in there if fp > after and (end is None or fp <= end)]], end)
         assert sorted(chosen.doubtful(numbers[:known])) == there
         chosen.add(numbers[known : known + 10])
-    chosen = filters.of((1, 1), 10)
+    chosen = filters.of((1, 1), 3000)
     assert chosen.size >= 1024
     assert len(chosen.doubtful(b"other %d" % n for n in range(1000))) < 200
 
