@@ -1,9 +1,9 @@
 """Bloom filters of slots' fingerprints in memory, which avoid most look-ups in the database.
 
 The database is authoritative. A filter answers only for what was added to it; :mod:`.fingerprints` adds what other
-processes have added to the slot, and drops a filter where that is not known. Filters load in segments, in the order of the fingerprints,
-alongside additions; until complete, they do not answer for fingerprints after the loaded ones. A filter that has become
-small answers until a larger one is loaded.
+processes have added to the slot, and drops a filter where that is not known. Filters load in segments, in the order of
+the fingerprints, alongside additions; until complete, they do not answer for fingerprints after the loaded ones. A
+filter that has become small answers until a larger one is loaded.
 
 The bits of a fingerprint are in one word of 64, so that it is added or found with one access to memory.
 """

@@ -13,21 +13,29 @@ CREATE TABLE frontier_fingerprint_blocks (
 ) /*postgresql PARTITION BY HASH (project, slot)*/;
 /*postgresql
 CREATE TABLE frontier_fingerprint_blocks_0 PARTITION OF frontier_fingerprint_blocks FOR VALUES WITH (MODULUS 8, REMAINDER 0)
-    WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
+    WITH (toast_tuple_target = 8160,
+          autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 CREATE TABLE frontier_fingerprint_blocks_1 PARTITION OF frontier_fingerprint_blocks FOR VALUES WITH (MODULUS 8, REMAINDER 1)
-    WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
+    WITH (toast_tuple_target = 8160,
+          autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 CREATE TABLE frontier_fingerprint_blocks_2 PARTITION OF frontier_fingerprint_blocks FOR VALUES WITH (MODULUS 8, REMAINDER 2)
-    WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
+    WITH (toast_tuple_target = 8160,
+          autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 CREATE TABLE frontier_fingerprint_blocks_3 PARTITION OF frontier_fingerprint_blocks FOR VALUES WITH (MODULUS 8, REMAINDER 3)
-    WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
+    WITH (toast_tuple_target = 8160,
+          autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 CREATE TABLE frontier_fingerprint_blocks_4 PARTITION OF frontier_fingerprint_blocks FOR VALUES WITH (MODULUS 8, REMAINDER 4)
-    WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
+    WITH (toast_tuple_target = 8160,
+          autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 CREATE TABLE frontier_fingerprint_blocks_5 PARTITION OF frontier_fingerprint_blocks FOR VALUES WITH (MODULUS 8, REMAINDER 5)
-    WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
+    WITH (toast_tuple_target = 8160,
+          autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 CREATE TABLE frontier_fingerprint_blocks_6 PARTITION OF frontier_fingerprint_blocks FOR VALUES WITH (MODULUS 8, REMAINDER 6)
-    WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
+    WITH (toast_tuple_target = 8160,
+          autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 CREATE TABLE frontier_fingerprint_blocks_7 PARTITION OF frontier_fingerprint_blocks FOR VALUES WITH (MODULUS 8, REMAINDER 7)
-    WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
+    WITH (toast_tuple_target = 8160,
+          autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 ALTER TABLE frontier_fingerprint_blocks_0 ALTER COLUMN fps SET STORAGE EXTERNAL;
 ALTER TABLE frontier_fingerprint_blocks_1 ALTER COLUMN fps SET STORAGE EXTERNAL;
 ALTER TABLE frontier_fingerprint_blocks_2 ALTER COLUMN fps SET STORAGE EXTERNAL;

@@ -301,5 +301,5 @@ async def test_autovacuum_of_large_tables_begins_early(store: Store, where: Any)
         """SELECT c.relname, array_to_string(c.reloptions, ','), array_to_string(t.reloptions, ',')
            FROM pg_class c JOIN pg_class t ON t.oid = c.reltoastrelid WHERE c.relispartition""",
     )
-    assert len(rows) == 32
+    assert len(rows) == 40
     assert {row[1:] for row in rows} == {("autovacuum_vacuum_scale_factor=0.02",) * 2}
