@@ -171,8 +171,8 @@ async def _group(tx: Transaction) -> None:
 
 
 async def _pack(tx: Transaction) -> None:
-    """Fingerprints that no run lists: large frontiers have such rows, of runs that are listed; those of earlier versions
-    also one fingerprint in a row."""
+    """Fingerprints that no run lists: large frontiers have such rows, of runs that are listed, and those of earlier
+    versions also one fingerprint in a row."""
     await tx.execute("INSERT INTO frontier_fingerprints (project, slot, run, fp) VALUES (1, 1, 9, $1)", b"c")
     await tx.execute(
         """INSERT INTO frontier_fingerprint_blocks (project, slot, run, first, fps, fdata)

@@ -302,4 +302,4 @@ async def test_autovacuum_of_large_tables_begins_early(store: Store, where: Any)
            FROM pg_class c JOIN pg_class t ON t.oid = c.reltoastrelid WHERE c.relispartition""",
     )
     assert len(rows) == 40
-    assert {row[1:] for row in rows} == {("autovacuum_vacuum_scale_factor=0.02",) * 2}
+    assert all("autovacuum_vacuum_scale_factor=0.02" in options for row in rows for options in row[1:])
