@@ -18,6 +18,9 @@ FRONTIER_TABLES = (
     "frontier_batches",
     "frontier_fingerprints",
     "frontier_fingerprint_blocks",
+    "frontier_packed_fingerprints",
+    "frontier_long_fingerprints",
+    "frontier_fingerprint_data",
     "removals",
 )
 

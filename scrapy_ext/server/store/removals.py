@@ -78,6 +78,9 @@ _TABLES: Final = {
         _Table("frontier_batches", ("slot",), "priority, batch", "length(requests)"),
         _Table("frontier_fingerprints", ("slot",), "run, fp"),
         _Table("frontier_fingerprint_blocks", ("slot",), "run, first", "length(fps)"),
+        _Table("frontier_packed_fingerprints", ("slot",), "run, first", "length(fps)"),
+        _Table("frontier_long_fingerprints", ("slot",), "beginning, hash", "length(fp)"),
+        _Table("frontier_fingerprint_data", ("slot",), "addition, place", "length(fp) + length(fdata)"),
     ),
     VERSION: (
         _Table("version_pieces", ("deploy",), "piece", "length(body)"),

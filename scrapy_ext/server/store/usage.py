@@ -62,6 +62,11 @@ _TABLES: Final = (
     _Table("frontiers", "frontier_batches", ("slot", "priority", "batch"), "length(requests)", "size", SLOT),
     _Table("frontiers", "frontier_fingerprints", ("slot", "run", "fp"), f"length(fp) + {_FPS}", "0", SLOT),
     _Table("frontiers", "frontier_fingerprint_blocks", ("slot", "run", "first"), f"length(fps) + {_FPS}", "0", SLOT),
+    _Table("frontiers", "frontier_packed_fingerprints", ("slot", "run", "first"), "length(fps)", "0", SLOT),
+    _Table("frontiers", "frontier_long_fingerprints", ("slot", "beginning", "hash"), "length(fp)", "0", SLOT),
+    _Table(
+        "frontiers", "frontier_fingerprint_data", ("slot", "addition", "place"), "length(fp) + length(fdata)", "0", SLOT
+    ),
     _Table("versions", "version_pieces", ("deploy", "piece"), "length(body)", "CASE WHEN piece = 0 THEN 1 ELSE 0 END"),
     _Table("deliveries", "webhook_deliveries", ("webhook", "number"), "length(body)"),
     _Table("activity", "activity", ("number",), "length(event)"),

@@ -14,7 +14,7 @@ import random
 import time
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import Final
 
@@ -79,9 +79,9 @@ class SlotFilter:
     """The filter of a slot, and a larger one that is being loaded."""
 
     def __init__(self, first: BloomFilter) -> None:
-        #: That of the slot after the last addition that this filter has.
-        self.stamp = 0
-        #: The runs, all of whose fingerprints the filter had or was to load when it was last used.
+        #: That of the slot after the last addition that this filter has; None before the first.
+        self.stamp: int | None = None
+        #: The runs, all of whose fingerprints the filter had or was to load then.
         self.runs = frozenset[int]()
         self.used = 0.0
         self._current = first
@@ -102,24 +102,23 @@ class SlotFilter:
         return self._current.loaded is not None
 
     @property
-    def loaded(self) -> bytes | None:
-        """The last fingerprint of the filter being loaded; None when none is."""
-        return (self._next or self._current).loaded
+    def loading(self) -> BloomFilter:
+        """The filter that is loaded, if one is not complete: the larger one, or the only one."""
+        return self._next or self._current
 
-    def load(self, fingerprints: Sequence[Iterable[bytes]], end: bytes | None) -> None:
+    def load(self, loading: BloomFilter, fingerprints: Sequence[Iterable[bytes]], end: bytes | None) -> None:
         """Add the next fingerprints after the loaded ones, all up to ``end`` (None: all there are)."""
-        loading = self._next or self._current
         for part in fingerprints:
             loading.add(part)
         loading.loaded = end
-        if end is None:
+        if end is None and loading is self._next:
             self._current, self._next = loading, None
 
     def grow(self, size: int) -> None:
         """Start a larger filter."""
         self._next = BloomFilter(size)
 
-    def add(self, fingerprints: Sequence[bytes]) -> None:
+    def add(self, fingerprints: Collection[bytes]) -> None:
         self._current.add(fingerprints)
         if self._next is not None:
             self._next.add(fingerprints)

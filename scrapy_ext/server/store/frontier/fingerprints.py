@@ -11,18 +11,21 @@ would dominate additions. So they are written in rows of some hundreds, and smal
   merge, and all merges keep up: each fingerprint is moved once on each level.
 - A Bloom filter in memory (:mod:`.fingerprint_filter`) knows nearly all that are new. The others are searched: first in
   the open run, then in the largest runs.
+- Fingerprints that are too long for a key have a row each, in one index of their hashes. Runs of an earlier version are
+  searched, and not merged.
+- ``fdata`` of new fingerprints is written beside them, and no read needs it.
 
 The slot's row, locked during an addition, lists the runs. By its stamp a process notices that others have added to the
-slot since its own last addition. Then the process reads what they have added: the open run, and the runs that it
-does not know. If those are large, it begins a new filter.
+slot since its own last addition. Then the process reads what they have added: the open run, and the runs that it does
+not know. If those are large, it begins a new filter.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 import msgspec
@@ -30,12 +33,20 @@ import msgspec
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.frontier.fingerprint_filter import SlotFilter, SlotFilters
 from scrapy_ext.server.store.frontier.fingerprint_runs import (
-    BlockRows,
+    EARLIER,
+    KEY_BYTES,
+    LONG,
+    OPEN,
+    SORTED,
+    EarlierRows,
+    FingerprintRun,
+    LongRows,
     OpenRows,
-    SingleRows,
-    SortedRun,
+    Owner,
+    SortedRows,
     found_in,
-    merged,
+    rows_of,
+    runs_of,
 )
 
 #: Fingerprints of an open run, which additions read again and again, and its rows.
@@ -57,11 +68,6 @@ _LOOK_UPS: Final = 64
 #: addition reads so, to find some, or to know what others have added.
 _READ_WHOLE: Final = 50
 _MOST_READ: Final = 100_000
-#: Sizes of runs in databases of earlier versions, which do not name them.
-_EARLIER_RUN: Final = 8000
-_EARLIER_FAN: Final = 6
-
-_decode: Final = msgspec.json.Decoder(list[SortedRun]).decode
 
 
 def _new_number() -> int:
@@ -70,188 +76,215 @@ def _new_number() -> int:
     return secrets.randbits(62) + 1
 
 
-def runs_of(stored: bytes | None) -> list[SortedRun]:
-    """Parse the runs of a slot, the open one last."""
-    if stored is None:
-        return [SortedRun(1, packed=True)]
-    runs = _decode(stored)
-    filling = {run.target for run in runs}
-    for run in runs[:-1]:
-        if not run.size and run.number not in filling:
-            run.size, run.about = _EARLIER_RUN * _EARLIER_FAN**run.level, True
-    return runs
-
-
-class FingerprintRuns:
+class SlotFingerprints:
     """Fingerprints of one slot, whose row the transaction has locked."""
 
-    def __init__(self, tx: Transaction, owner: tuple[int, int], stored: bytes | None, stamp: int) -> None:
+    def __init__(self, tx: Transaction, owner: Owner, stored: bytes | None, stamp: int) -> None:
         self._tx = tx
         self._owner = owner
         self._runs = runs_of(stored)
-        self._stamp = stamp
+        self.stamp = stamp
 
     @property
     def runs(self) -> bytes:
         """Encode the runs for the slot's row."""
         return msgspec.json.encode(self._runs)
 
-    async def add(self, fingerprints: dict[bytes, bytes | None], filters: SlotFilters) -> tuple[set[bytes], int]:
-        """Add fingerprints with their fdata; return the new ones, and the slot's next stamp."""
-        if not self._runs[-1].packed:
-            self._open()
-        chosen = await self._filter(filters, len(fingerprints))
-        doubtful = chosen.doubtful(fingerprints)
-        known = await self._found(doubtful) if doubtful else set()
-        new = sorted(fingerprints.keys() - known)
-        await self._put(new, {fp: fdata for fp in new if (fdata := fingerprints[fp]) is not None})
-        await self._load(chosen, len(fingerprints))
+    async def add(self, fingerprints: Mapping[bytes, bytes | None], filters: SlotFilters) -> set[bytes]:
+        """Add fingerprints with their fdata; return the new ones. ``stamp`` and ``runs`` are those to store then."""
+        long = {fp for fp in fingerprints if len(fp) > KEY_BYTES}
+        new = await self._add([fp for fp in fingerprints if fp not in long] if long else fingerprints, filters)
+        new |= await self._add_long(long) if long else set()
+        addition = _new_number()
+        data = [(fp, fdata) for fp in new if (fdata := fingerprints[fp]) is not None]
+        await self._tx.execute_many(
+            "INSERT INTO frontier_fingerprint_data (project, slot, addition, place, fp, fdata) "
+            "VALUES ($1, $2, $3, $4, $5, $6)",
+            [(*self._owner, addition, place, *each) for place, each in enumerate(data)],
+        )
+        return new
+
+    async def _add(self, fps: Collection[bytes], filters: SlotFilters) -> set[bytes]:
+        """Add fingerprints that are not long."""
+        if not fps:
+            return set()
+        chosen = await self._filter(filters, len(fps))
+        doubtful = chosen.doubtful(fps)
+        new = set(fps).difference(await self._known(doubtful) if doubtful else ())
+        await self._put(sorted(new))
+        await self._load(chosen, len(fps))
         chosen.add(new)
         await self._merge(len(new))
-        chosen.stamp = _new_number()
-        chosen.runs = frozenset(run.number for run in self._runs)
-        return set(new), chosen.stamp
+        chosen.stamp = self.stamp = _new_number()
+        chosen.runs = self._numbers()
+        return new
 
-    def _open(self) -> None:
-        self._runs.append(SortedRun(_new_number(), packed=True))
+    async def _add_long(self, fps: set[bytes]) -> set[bytes]:
+        wanted = fps - await self._known_earlier(fps)
+        new = await LongRows(self._tx, self._owner).add(wanted)
+        self._run(LONG).size += len(new)
+        return new
+
+    def _of(self, *kinds: str) -> list[FingerprintRun]:
+        return [run for run in self._runs if run.kind in kinds]
+
+    def _run(self, kind: str) -> FingerprintRun:
+        """Return the only run of a kind."""
+        if not self._of(kind):
+            self._runs.append(FingerprintRun(_new_number(), kind=kind))
+        return self._of(kind)[0]
+
+    def _numbers(self) -> frozenset[int]:
+        return frozenset(run.number for run in self._runs)
 
     def _total(self) -> int:
-        return sum(run.size for run in self._runs)
-
-    def _rows(self, run: SortedRun) -> OpenRows | BlockRows | SingleRows:
-        return _rows_of(self._tx, self._owner, self._runs, run)
+        return sum(run.size for run in self._of(OPEN, SORTED, EARLIER))
 
     # ── what is known ──
 
     async def _filter(self, filters: SlotFilters, added: int) -> SlotFilter:
         """Return the slot's filter; it has what others have added."""
         chosen = filters.of(self._owner, self._total() + added)
-        if chosen.stamp and chosen.stamp != self._stamp:
+        if chosen.stamp not in (None, self.stamp):
             unknown = self._unknown(chosen.runs)
-            if sum(run.size for run in unknown) > _MOST_READ:
+            if sum(run.size for run in unknown) <= _MOST_READ:
+                for run in unknown:
+                    chosen.add(await SortedRows(self._tx, self._owner, run).all())
+                chosen.add(await OpenRows(self._tx, self._owner, self._run(OPEN)).all())
+            else:
                 filters.drop(self._owner)
                 chosen = filters.of(self._owner, self._total() + added)
-            else:
-                for run in unknown:
-                    chosen.add((await self._rows(run).behind(b"", run.size + 1)).fps)
+        # Before anything is loaded into a new one: a failure after that must not hide what others add next.
+        chosen.stamp, chosen.runs = self.stamp, self._numbers()
         return chosen
 
-    def _unknown(self, known: frozenset[int]) -> list[SortedRun]:
-        """Return the runs that may have fingerprints which those with these numbers did not have: the open run, and new
-        ones, but for merges of them."""
+    def _unknown(self, known: frozenset[int]) -> list[FingerprintRun]:
+        """Return the sorted runs with fingerprints that the known ones did not have: new ones, but for merges of known
+        ones."""
         sources: dict[int | None, list[int]] = {}
         for run in self._runs:
             sources.setdefault(run.target, []).append(run.number)
         return [
             run
-            for run in self._runs
-            if run is self._runs[-1]
-            or (run.number not in known and not (run.number in sources and known.issuperset(sources[run.number])))
+            for run in self._of(SORTED)
+            if run.number not in known and not (run.number in sources and known.issuperset(sources[run.number]))
         ]
 
-    async def _found(self, doubtful: Collection[bytes]) -> set[bytes]:
+    async def _known(self, doubtful: Collection[bytes]) -> set[bytes]:
         """Return those that a run has."""
-        opened = OpenRows(self._tx, self._owner, self._runs[-1])
-        found = set(doubtful).intersection((await opened.all()).fps if self._runs[-1].size else ())
-        for run in self._runs[:-1]:
-            if not run.packed:
-                found |= await SingleRows(self._tx, self._owner, run).found(sorted(set(doubtful) - found))
-        packed = sorted((run for run in self._runs[:-1] if run.packed), key=lambda run: run.size)
-        while packed and (wanted := sorted(set(doubtful) - found)):
-            if packed[-1].size < min(_READ_WHOLE * len(wanted), _MOST_READ):
-                found.update(set(wanted).intersection((await self._rows(packed.pop()).behind(b"", _MOST_READ)).fps))
+        found = set(doubtful).intersection(await OpenRows(self._tx, self._owner, self._run(OPEN)).all())
+        found |= await self._known_earlier(set(doubtful) - found)
+        runs = sorted(self._of(SORTED), key=lambda run: run.size)
+        left = _MOST_READ
+        while runs and (wanted := sorted(set(doubtful) - found)):
+            if runs[-1].size <= min(_READ_WHOLE * len(wanted), left):
+                left -= runs[-1].size
+                found.update(set(wanted).intersection(await SortedRows(self._tx, self._owner, runs.pop()).all()))
                 continue
             number = max(_LOOK_UPS // len(wanted), 1)
-            found |= await found_in(self._tx, self._owner, packed[-number:], wanted)
-            del packed[-number:]
+            found |= await found_in(self._tx, self._owner, runs[-number:], wanted)
+            del runs[-number:]
+        return found
+
+    async def _known_earlier(self, fps: Collection[bytes]) -> set[bytes]:
+        """Return those that a run of an earlier version has."""
+        found = set[bytes]()
+        for run in self._of(EARLIER):
+            if wanted := sorted(set(fps) - found):
+                if run.packed:
+                    found |= await found_in(self._tx, self._owner, [run], wanted)
+                else:
+                    found |= await EarlierRows(self._tx, self._owner, run).found(wanted)
         return found
 
     async def _load(self, chosen: SlotFilter, added: int) -> None:
         """Load further fingerprints of each run into the filter."""
-        after = chosen.loaded
-        if after is None:
+        loading = chosen.loading
+        if (after := loading.loaded) is None:
             return
         number = min(max((_LOAD_IN_NEED if chosen.in_need else _LOAD) * added, _LEAST_LOAD), _MOST_LOAD)
-        total = self._total()
-        segments = [await self._rows(run).behind(after, 1 + number * run.size // max(total, 1)) for run in self._runs]
+        total = max(self._total(), 1)
+        segments = [
+            await rows_of(self._tx, self._owner, run).behind(after, 1 + number * run.size // total)
+            for run in self._of(OPEN, SORTED, EARLIER)
+        ]
         end = min((segment.fps[-1] for segment in segments if not segment.ended), default=None)
-        chosen.load([segment.up_to(end) for segment in segments], end)
+        chosen.load(loading, [segment.up_to(end) for segment in segments], end)
 
     # ── changes ──
 
-    async def _put(self, new: list[bytes], fdata: Mapping[bytes, bytes]) -> None:
+    async def _put(self, new: list[bytes]) -> None:
         """Add sorted fingerprints to the open run, or make a sorted run of them and those."""
-        run = self._runs[-1]
+        run = self._run(OPEN)
         rows = OpenRows(self._tx, self._owner, run)
         if run.size + len(new) < RUN and run.rows < _ROWS:
-            run.rows += await rows.append(run.rows, new, fdata)
+            run.rows = await rows.append(run.rows, new)
             run.size += len(new)
             return
-        held = await rows.all()
-        fps, fdata = merged([held.fps, new]), {**held.fdata, **fdata}
-        await rows.cut(held, None)
+        fps = sorted(chain(await rows.all(), new))
+        await rows.clear()
         if len(fps) < RUN:
-            run.rows, run.size = await rows.append(0, fps, fdata), len(fps)
+            run.rows, run.size = await rows.append(0, fps), len(fps)
             return
         run.rows = run.size = 0
-        closed = SortedRun(_new_number(), size=len(fps), packed=True)
-        await BlockRows(self._tx, self._owner, closed).append(fps, fdata)
-        self._runs.insert(-1, closed)
+        closed = FingerprintRun(_new_number(), size=len(fps), kind=SORTED)
+        await SortedRows(self._tx, self._owner, closed).append(fps)
+        self._runs.append(closed)
 
     async def _merge(self, added: int) -> None:
         """Begin merges that are due, and continue the smallest."""
-        for level in {run.level for run in self._runs[:-1]}:
+        levels = {run.level for run in self._of(SORTED)}
+        for level in levels:
             self._begin(level)
-        targets = {run.target for run in self._runs}
-        merging = [run for run in self._runs if run.number in targets]
-        if merging:
+        if merging := self._targets():
             target = min(merging, key=lambda run: run.level)
-            target.owed += added * (2 + max(run.level for run in self._runs))
+            target.owed += added * (2 + len(levels))
             if target.owed >= _STEP:
                 await self._pour(target, target.owed)
                 target.owed = 0
 
     def _begin(self, level: int) -> None:
-        """Start a merge of the runs of a level, if there are enough and none is under way."""
-        if any(run.level == level and run.target is not None for run in self._runs):
+        """Start a merge of the oldest runs of a level, if there are enough and none is under way."""
+        runs = [run for run in self._of(SORTED) if run.level == level]
+        if any(run.target is not None for run in runs):
             return
-        targets = {run.target for run in self._runs}
-        sources = [run for run in self._runs[:-1] if run.level == level and run.number not in targets][:FAN]
+        targets = self._targets()
+        sources = [run for run in runs if run not in targets][:FAN]
         if len(sources) == FAN:
-            target = SortedRun(_new_number(), level + 1, packed=True)
-            self._runs.insert(0, target)
+            target = FingerprintRun(_new_number(), level + 1, kind=SORTED)
+            self._runs.append(target)
             for run in sources:
                 run.target = target.number
 
-    async def _pour(self, target: SortedRun, number: int) -> None:
+    def _targets(self) -> list[FingerprintRun]:
+        """Return the runs into which others are merged."""
+        targets = {run.target for run in self._of(SORTED)}
+        return [run for run in self._of(SORTED) if run.number in targets]
+
+    async def _pour(self, target: FingerprintRun, number: int) -> None:
         """Move the lowest ``number`` fingerprints or so of its sources into a run."""
         sources = [run for run in self._runs if run.target == target.number]
-        rows = [self._rows(run) for run in sources]
+        rows = [SortedRows(self._tx, self._owner, run) for run in sources]
         segments = [await each.behind(b"", number // len(sources) + 1) for each in rows]
         # The lowest end bounds the move, so that no run moves more than intended, however different they are.
         end = min((segment.fps[-1] for segment in segments if not segment.ended), default=None)
-        moved, fdata = [segment.up_to(end) for segment in segments], dict[bytes, bytes]()
-        for run, each, segment, part in zip(sources, rows, segments, moved, strict=True):
-            await each.cut(segment, end)
-            run.size = max(run.size - len(part), 0)
-            target.size += len(part)
-            target.about |= run.about
-            fdata |= segment.fdata
-        await BlockRows(self._tx, self._owner, target).append(merged(moved), fdata)
+        moved = [segment.up_to(end) for segment in segments]
+        for run, each, part in zip(sources, rows, moved, strict=True):
+            await each.cut(end)
+            run.size -= len(part)
+        await SortedRows(self._tx, self._owner, target).append(sorted(chain.from_iterable(moved)))
+        target.size += sum(map(len, moved))
         if end is None:
             self._runs[:] = [run for run in self._runs if run not in sources]
 
 
-def _rows_of(
-    tx: Transaction, owner: tuple[int, int], runs: Sequence[SortedRun], run: SortedRun
-) -> OpenRows | BlockRows | SingleRows:
-    """Return the rows of one of a slot's runs."""
-    if not run.packed:
-        return SingleRows(tx, owner, run)
-    return OpenRows(tx, owner, run) if run is runs[-1] else BlockRows(tx, owner, run)
-
-
-async def page(tx: Transaction, owner: tuple[int, int], runs: list[SortedRun], after: bytes, limit: int) -> list[bytes]:
-    """Return the fingerprints after one, ordered by bytes."""
-    found = [(await _rows_of(tx, owner, runs, run).behind(after, limit)).fps for run in runs]
+async def page(tx: Transaction, owner: Owner, stored: bytes | None, after: bytes, limit: int) -> list[bytes]:
+    """Return the fingerprints of a slot after one, ordered by bytes."""
+    found = [(await rows_of(tx, owner, run).behind(after, limit)).fps for run in runs_of(stored)]
     return list(islice(merge(*found), limit))
+
+
+def seen(stored: bytes | None) -> tuple[int, bool]:
+    """Return the number of a slot's fingerprints, and whether it is an estimate."""
+    runs = runs_of(stored)
+    return sum(run.size for run in runs), any(run.kind == EARLIER for run in runs)

@@ -25,7 +25,7 @@ from scrapy_ext.api.platform.job_data import job_of_frontier
 from scrapy_ext.server.store.engine.interface import Engine, EngineStore, Method, Transaction, only_row
 from scrapy_ext.server.store.fencing import Attempt, check_attempt
 from scrapy_ext.server.store.frontier.fingerprint_filter import SlotFilters
-from scrapy_ext.server.store.frontier.fingerprints import FingerprintRuns, page, runs_of
+from scrapy_ext.server.store.frontier.fingerprints import SlotFingerprints, page
 from scrapy_ext.server.store.projects import advance, hold
 from scrapy_ext.server.store.records.removal import check_not_deleted
 from scrapy_ext.server.store.removals import SLOT, RemovedOwner, add_removal
@@ -124,8 +124,8 @@ async def add_requests(tx: Transaction, slot: Slot, requests: Sequence[QueuedReq
     """Queue the requests of one slot with unseen fingerprints; return their number."""
     owner, last_batch, runs, stamp = await _locked(tx, slot) or await _created(tx, slot)
     first_of = {request.fp: request for request in reversed(requests)}
-    fingerprints = FingerprintRuns(tx, owner, runs, stamp)
-    new, stamp = await fingerprints.add({fp: request.fdata for fp, request in first_of.items()}, filters)
+    fingerprints = SlotFingerprints(tx, owner, runs, stamp)
+    new = await fingerprints.add({fp: request.fdata for fp, request in first_of.items()}, filters)
     by_priority: dict[int, list[bytes]] = {}
     for request in requests:
         if request.fp in new and first_of[request.fp] is request:
@@ -135,7 +135,7 @@ async def add_requests(tx: Transaction, slot: Slot, requests: Sequence[QueuedReq
         batch = await _enqueue(tx, owner, priority, pairs, batch)
     await tx.execute(
         f"UPDATE frontier_slots SET last_batch = $4, runs = $5, stamp = $6 WHERE {_SLOT}",
-        *(*slot, batch, fingerprints.runs, stamp),
+        *(*slot, batch, fingerprints.runs, fingerprints.stamp),
     )
     return len(new)
 
@@ -309,7 +309,7 @@ async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes
     row = await tx.fetchrow(f"SELECT number, runs FROM frontier_slots WHERE {_SLOT}", *slot)
     if row is None:
         return []
-    return await page(tx, (slot.project, row[0]), runs_of(row[1]), after, _FINGERPRINT_PAGE)
+    return await page(tx, (slot.project, row[0]), row[1], after, _FINGERPRINT_PAGE)
 
 
 async def delete_slot(tx: Transaction, slot: Slot, attempt: Attempt | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.platform.frontier import DEAD_LETTERS
 from scrapy_ext.api.platform.job_data import ASSIGNMENT, JOURNAL_PREFIX
 from scrapy_ext.server.store.engine.interface import EngineStore, Method, Row, Transaction, only_row
-from scrapy_ext.server.store.frontier.fingerprints import page, runs_of
+from scrapy_ext.server.store.frontier.fingerprints import page, seen
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch, first_batches
 
 #: Maximum batches counted of one slot: 200,000 requests if they are full.
@@ -104,9 +104,7 @@ async def _slot(tx: Transaction, slot: Slot) -> SlotSummary | None:
 
 
 async def _summary(tx: Transaction, slot: Slot, row: Row) -> SlotSummary:
-    runs = runs_of(row[1])
-    seen, is_about = sum(run.size for run in runs), any(run.about for run in runs)
-    return SlotSummary(slot.name, await _queued(tx, slot, _SAME, COUNTED), seen, is_about)
+    return SlotSummary(slot.name, await _queued(tx, slot, _SAME, COUNTED), *seen(row[1]))
 
 
 async def _queued(tx: Transaction, slot: Slot, which: str, most: int) -> Queued:
@@ -128,7 +126,7 @@ async def fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes]
     row = await tx.fetchrow(
         "SELECT number, runs FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
     )
-    return [] if row is None else await page(tx, (slot.project, row[0]), runs_of(row[1]), after, FINGERPRINTS)
+    return [] if row is None else await page(tx, (slot.project, row[0]), row[1], after, FINGERPRINTS)
 
 
 class FrontierOverview(EngineStore):

@@ -171,14 +171,19 @@ async def _group(tx: Transaction) -> None:
 
 
 async def _pack(tx: Transaction) -> None:
-    """Fingerprints that no run lists: large frontiers have such rows, of runs that are listed, and those of earlier
-    versions also one fingerprint in a row."""
+    """Fingerprints of runs of an earlier version, and a long one."""
     await tx.execute("INSERT INTO frontier_fingerprints (project, slot, run, fp) VALUES (1, 1, 9, $1)", b"c")
     await tx.execute(
         """INSERT INTO frontier_fingerprint_blocks (project, slot, run, first, fps, fdata)
            VALUES (1, 1, 9, $1, $2, NULL)""",
         b"a",
         b"\xffa\xffb\xff",
+    )
+    await tx.execute(
+        "INSERT INTO frontier_long_fingerprints (project, slot, beginning, hash, fp) VALUES (1, 1, $1, $2, $3)",
+        b"x" * 512,
+        b"\0" * 32,
+        b"x" * 600,
     )
 
 

@@ -57,7 +57,7 @@ TEXTS = {
     },
     "expiry/frontiers.py": {"query"},
     "expiry/expiry.py": {"before", "_due('$1')", "_due('$4')", "table", "condition"},
-    "frontier/fingerprint_runs.py": {"comparison"},
+    "frontier/fingerprint_runs.py": {"comparison", "self._table"},
     "frontier/frontier.py": {"condition"},
     "frontier/overview.py": {"_OTHERS.replace('$3', '$4')", "which"},
     "jobs/placing.py": {"which", "f' AND project NOT IN ({marks})' if held else ''", "marks"},
