@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -155,6 +156,45 @@ async def test_a_new_filter_whose_first_addition_fails_is_not_taken_for_current(
             await store.frontier.add(SLOT, requests(1000))
     assert await other.frontier.add(SLOT, requests(*range(2000, 2100))) == 100
     assert await store.frontier.add(SLOT, requests(*range(2000, 2110))) == 10
+
+
+class _Failing:
+    """A transaction whose statement of this number fails."""
+
+    def __init__(self, tx: Transaction, number: int) -> None:
+        self._tx = tx
+        self._left = number
+
+    def __getattr__(self, name: str) -> Any:
+        statement = getattr(self._tx, name)
+
+        async def run(*arguments: Any, **named: Any) -> Any:
+            self._left -= 1
+            if self._left < 0:
+                raise ValueError("the statement fails")
+            return await statement(*arguments, **named)
+
+        return run
+
+
+async def test_a_failure_of_any_statement_changes_nothing(store: Store, other: Store) -> None:
+    chance, known = random.Random(11), set[int]()
+
+    async def add(tx: Transaction, given: list[QueuedRequest], number: int) -> int:
+        return await add_requests(_Failing(tx, number), SLOT, given, store.frontier.filters)  # type: ignore[arg-type]
+
+    for step in range(120):
+        given = [chance.randrange(3000) for _ in range(chance.randrange(1, 50))]
+        if step % 3 == 2:
+            store.frontier.filters.drop((1, 1))
+        with contextlib.suppress(ValueError):
+            assert await store._engine.write(add, requests(*given), step % 40) == len(set(given) - known)
+            known.update(given)
+        chosen = other if step % 2 else store
+        again = [*given, *(chance.randrange(3000) for _ in range(20))]
+        assert await chosen.frontier.add(SLOT, requests(*again)) == len(set(again) - known)
+        known.update(again)
+    assert await listed(store) == [b"%05d" % n for n in sorted(known)]
 
 
 async def test_filters_have_a_bound_together(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
