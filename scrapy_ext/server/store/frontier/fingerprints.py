@@ -59,7 +59,7 @@ _STEP: Final = 16_000
 #: Fingerprints loaded into the filter per added one, while no filter is complete and while a smaller one is; and the
 #: bounds per addition.
 _LOAD_IN_NEED: Final = 200
-_LOAD: Final = 8
+_LOAD: Final = 4
 _LEAST_LOAD: Final = 500
 _MOST_LOAD: Final = 400_000
 #: Look-ups at once, at least those in one run: the largest runs, first of all, have most of what is there.
