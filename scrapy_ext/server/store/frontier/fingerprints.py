@@ -109,10 +109,10 @@ class SlotFingerprints:
         if not fps:
             return set()
         chosen = await self._filter(filters, len(fps))
+        await self._load(chosen, len(fps))
         doubtful = chosen.doubtful(fps)
         new = set(fps).difference(await self._known(doubtful) if doubtful else ())
         await self._put(sorted(new))
-        await self._load(chosen, len(fps))
         chosen.add(new)
         await self._merge(len(new))
         chosen.stamp = self.stamp = _new_number()
