@@ -17,6 +17,8 @@ import msgspec
 
 #: Fields that identify an item, the surest first.
 _IDENTIFYING: Final = ("id", "_id", "sku", "gtin", "productId", "asin", "isbn", "uuid", "url", "link", "name", "title")
+#: Orders of fields whose shape is remembered.
+_MOST_ORDERS: Final = 1000
 #: Pairs of items from which a field that differs in all of them is left out.
 _LEAST_PAIRS: Final = 5
 _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -94,7 +96,9 @@ class ItemIndex:
         #: The end of the hashes of the item at a place.
         self._ends = array("q")
         self._shapes: list[_Shape] = []
+        #: Of names of compared fields, and of all names in the order of an item: few, in most jobs.
         self._shape_of: dict[tuple[str, ...], int] = {}
+        self._shape_of_item: dict[tuple[str, ...], int] = {}
         #: The shape of the item at a place.
         self._shape_at = array("l")
         #: Items without the field, and items whose value an earlier item has.
@@ -113,9 +117,11 @@ class ItemIndex:
             self.repeated += 1
             return
         names = tuple(fields)
-        shape = self._shape_of.get(names)
+        shape = self._shape_of_item.get(names)
         if shape is None:
-            shape = self._shape_of[names] = self._add_shape(names)
+            shape = self._shape(names)
+            if len(self._shape_of_item) < _MOST_ORDERS:
+                self._shape_of_item[names] = shape
         self._hashes.extend(map(hash, map(bytes, self._shapes[shape].values(fields))))
         self.numbers.append(number)
         self._shape_at.append(shape)
@@ -129,11 +135,14 @@ class ItemIndex:
         """Return the hashes of the compared fields of an item, in the order of their names."""
         return self._hashes[self._ends[place - 1] if place else 0 : self._ends[place]]
 
-    def _add_shape(self, fields: Iterable[str]) -> int:
-        names = sorted(name for name in fields if not name.startswith("_") and name not in self._ignored)
-        getter = itemgetter(*names) if len(names) > 1 else lambda record: [record[name] for name in names]
-        self._shapes.append(_Shape(tuple(names), getter))
-        return len(self._shapes) - 1
+    def _shape(self, fields: Iterable[str]) -> int:
+        """Return the shape of items with these fields."""
+        names = tuple(sorted(name for name in fields if not name.startswith("_") and name not in self._ignored))
+        shape = self._shape_of.setdefault(names, len(self._shapes))
+        if shape == len(self._shapes):
+            getter = itemgetter(*names) if len(names) > 1 else lambda record: [record[name] for name in names]
+            self._shapes.append(_Shape(names, getter))
+        return shape
 
 
 class ItemChanges(NamedTuple):
@@ -149,18 +158,18 @@ class ItemChanges(NamedTuple):
     aside: tuple[str, ...] = ()
 
 
+#: The difference of two items without one.
+_NONE: Final = frozenset[str]()
+
+
 def compare_items(before: ItemIndex, after: ItemIndex, *, every_field: bool = False) -> ItemChanges:
     """Compare the items of two jobs. ``every_field``: fields that differ in every pair are not left out."""
     places = [(place, after.items[key]) for key, place in before.items.items() if key in after.items]
-    # Most differences are of the same fields.
-    known: dict[frozenset[str], frozenset[str]] = {}
-    found_in = (_different(before, old, after, new) for old, new in places)
-    differences = [known.setdefault(found, found) for found in found_in]
-    aside = frozenset() if every_field else _always_different(before, after, places, differences)
+    aside = _NONE if every_field else _always_different(before, after, places)
     changed = [
         (before.numbers[old], after.numbers[new])
-        for (old, new), found in zip(places, differences, strict=True)
-        if found and not aside.issuperset(found)
+        for old, new in places
+        if not aside.issuperset(_different(before, old, after, new))
     ]
     return ItemChanges(
         new=[after.numbers[place] for key, place in after.items.items() if key not in before.items],
@@ -171,21 +180,17 @@ def compare_items(before: ItemIndex, after: ItemIndex, *, every_field: bool = Fa
     )
 
 
-def _always_different(
-    before: ItemIndex,
-    after: ItemIndex,
-    places: Sequence[tuple[int, int]],
-    differences: Sequence[frozenset[str]],
-) -> frozenset[str]:
+def _always_different(before: ItemIndex, after: ItemIndex, places: Sequence[tuple[int, int]]) -> frozenset[str]:
     """Return the fields that both items of every pair have, with another value."""
     if len(places) < _LEAST_PAIRS:
-        return frozenset()
-    names = {before.names(old) for old, _ in places} | {after.names(new) for _, new in places}
-    return frozenset.intersection(*set(differences), *map(frozenset, names))
-
-
-#: The difference of two items without one.
-_NONE: Final = frozenset[str]()
+        return _NONE
+    found: frozenset[str] | None = None
+    for old, new in places:
+        different = _different(before, old, after, new).intersection(before.names(old)).intersection(after.names(new))
+        found = different if found is None else found & different
+        if not found:
+            return _NONE
+    return found or _NONE
 
 
 def _different(before: ItemIndex, old: int, after: ItemIndex, new: int) -> frozenset[str]:

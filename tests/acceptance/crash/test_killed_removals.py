@@ -29,8 +29,9 @@ SLOW = KillAt(sys.maxsize, STEPS)
 TABLES = {
     **dict.fromkeys(("record_chunks", "record_counts", "comments", "collection_records"), 0),
     "frontier_batches": 2,
-    "frontier_fingerprints": 2,
-    "frontier_fingerprint_blocks": 0,
+    "frontier_packed_fingerprints": 2,
+    "frontier_long_fingerprints": 0,
+    "frontier_fingerprint_data": 0,
 }
 PLACES = [
     pytest.param((1, 6), id="some places"),

@@ -21,6 +21,8 @@ _REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
 _ASCII_BY_EQUAL: Final = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")
 #: Parts of the source of a regular expression that are no letters, and capital letters.
 _CAPITAL: Final = re.compile(r"\\.|\(\?P|[A-Z]")
+#: Letters by their codes, and ranges from a capital to a small letter, which have another meaning in lower case.
+_NOT_IN_LOWER_CASE: Final = re.compile(r"\\[xuUN]|\[[^\]]*[A-Z]-[a-z]")
 
 
 class VocabularyError(ValueError):
@@ -35,6 +37,8 @@ class CaselessPattern:
     """
 
     def __init__(self, source: str) -> None:
+        if match := _NOT_IN_LOWER_CASE.search(source):
+            raise VocabularyError(f"{match.group()!r} has no form in lower case. Write the letters themselves.")
         self._exact = re.compile(source, re.IGNORECASE)
         self._of_lower = re.compile(
             _CAPITAL.sub(

@@ -210,7 +210,7 @@ def coarse_text(page: Page) -> str:
 
 
 def _has_text(page: Page) -> bool:
-    return bool(page.tree.xpath("boolean(//body//text()[normalize-space(.)])"))
+    return bool(page.tree.xpath("boolean(descendant-or-self::body/descendant::text()[normalize-space(.)])"))
 
 
 def _rendered(tree: etree._Element) -> str:

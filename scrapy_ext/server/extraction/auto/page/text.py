@@ -84,7 +84,8 @@ def node_text(node: HtmlElement, limit: int = MAX_VALUE_LENGTH) -> str:
     A space is put between the texts of different elements. It sometimes splits a word that is styled letter by letter,
     and two words are never joined.
     """
-    if not len(node):
+    # Its length would be counted child by child.
+    if next(iter(node), None) is None:
         return one_line((node.text or "").strip()[: limit + 1])[:limit]
     return one_line(" ".join(_pieces(node, limit)))[:limit]
 
