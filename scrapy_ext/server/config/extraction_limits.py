@@ -52,14 +52,8 @@ class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     navigate: float = 30.0
     #: From there to the page's load event; later resources are not waited for.
     load: float = 15.0
-    #: Pages of one browser that are opened ahead of their requests, and seconds without one until they are closed.
-    spare_pages: int = 3
-    spare_idle: float = 5.0
     #: Quiet time of the network after which a page is settled, and the longest wait for it.
     quiet: float = 0.5
-    #: Of the quiet time, the part that is always waited for; by the rest the clock of the page is set forward, where it
-    #: can be.
-    observe: float = 0.1
     settle: float = 5.0
     #: The longest wait for the page behind a challenge that its scripts pass.
     challenge: float = 20.0

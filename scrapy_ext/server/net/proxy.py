@@ -63,7 +63,6 @@ class PageProxy:
 
     def __init__(self, guard: Guard, limits: ServiceLimits, upstream: Upstream | None = None) -> None:
         self._upstream = upstream
-        self._serves = False
         self._guard = guard
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()
@@ -75,21 +74,11 @@ class PageProxy:
         self.url = ""
 
     async def __aenter__(self) -> PageProxy:
-        await self.start()
-        self.serve(self._upstream)
-        return self
-
-    async def start(self) -> None:
-        """Listen. Connections are closed at once until :meth:`serve` is called: a spare page has no request yet."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD_BYTES)
         self._port = self._server.sockets[0].getsockname()[1]
         addresses.close_port(self._port)
         self.url = f"http://127.0.0.1:{self._port}"
-
-    def serve(self, upstream: Upstream | None) -> None:
-        """Serve connections from now on."""
-        self._upstream = upstream
-        self._serves = True
+        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
@@ -126,7 +115,7 @@ class PageProxy:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
-            if self._serves and len(self._tasks) <= self._limits.page_connections:
+            if len(self._tasks) <= self._limits.page_connections:
                 await self._serve(reader, writer)
         except _Refused as refusal:
             await self._answer(writer, str(refusal))

@@ -20,8 +20,6 @@ class ActionError(Exception):
 
 #: Kinds of request that stay open by design, which do not count for a quiet network.
 _ENDLESS: Final = frozenset({"eventsource", "websocket", "media", "ping", "cspviolationreport"})
-#: Those of them over which the page gets data.
-_STREAMS: Final = frozenset({"eventsource", "websocket", "media"})
 
 
 class Traffic:
@@ -40,11 +38,6 @@ class Traffic:
         self.arrived: Request | None = None
         #: Number of documents so far.
         self.documents = 0
-        #: Number of beginnings and ends of requests so far.
-        self.events = 0
-        #: Whether the page has had a stream, over which data may come at any time.
-        self.has_streams = False
-        page.on("websocket", lambda _: self._note_stream())
         page.on("framenavigated", self._navigated)
         page.on("request", self._started)
         page.on("requestfinished", self._ended)
@@ -54,26 +47,19 @@ class Traffic:
         """Note that something begins in the page: the network counts as quiet only from now on."""
         self._last = asyncio.get_running_loop().time()
 
-    async def quiet(self, needed: float, at_most: float, *, begun: float | None = None) -> bool:
-        """Wait until no request was open for ``needed`` seconds; False when that was not within ``at_most``.
-
-        Both count from ``begun`` (a time of the event loop), by default from now.
-        """
+    async def quiet(self, needed: float, at_most: float) -> bool:
+        """Wait until no request was open for ``needed`` seconds; False when that was not within ``at_most``."""
         loop = asyncio.get_running_loop()
-        begun = loop.time() if begun is None else begun
+        begun = loop.time()
         ends = begun + at_most
         while (now := loop.time()) < ends:
             since = max(self._last, begun) if not self._open else now
             if now - since >= needed:
-                self.note_quiet(True)
+                self._quiet_until = self._last
                 return True
             await asyncio.sleep(min(since + needed, ends) - now)
-        self.note_quiet(False)
+        self._quiet_until = None
         return False
-
-    def note_quiet(self, is_quiet: bool) -> None:
-        """Note whether the network became quiet in the time that it had for that."""
-        self._quiet_until = self._last if is_quiet else None
 
     def stop(self) -> None:
         """Count documents that are being received as ended: of one that was stopped, no end is reported."""
@@ -93,9 +79,7 @@ class Traffic:
             self._received.clear()
         if request.resource_type not in _ENDLESS:
             self._open.add(request)
-        elif request.resource_type in _STREAMS:
-            self.has_streams = True
-        self._note_event()
+        self._last = asyncio.get_running_loop().time()
 
     def _navigated(self, frame: Frame) -> None:
         self._received |= {each for each in self._open if each.is_navigation_request() and each.frame == frame}
@@ -106,14 +90,7 @@ class Traffic:
     def _ended(self, request: Request) -> None:
         self._open.discard(request)
         self._received.discard(request)
-        self._note_event()
-
-    def _note_event(self) -> None:
-        self.events += 1
         self._last = asyncio.get_running_loop().time()
-
-    def _note_stream(self) -> None:
-        self.has_streams = True
 
 
 #: Requests and responses of a page that are kept, the last ones.

@@ -21,10 +21,9 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, TypeVar
 
-from playwright.async_api import Error
+from playwright.async_api import BrowserContext, Error
 
 from scrapy_ext.api.extraction.problems import temporary
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
@@ -32,13 +31,12 @@ from scrapy_ext.server.computing.fair_semaphore import FairSemaphore
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.instance import CONNECTION_ERRORS, BrowserEndedError, BrowserInstance
 from scrapy_ext.server.extraction.browser.launcher import Launcher
-from scrapy_ext.server.extraction.browser.open_page import Opening, OpenPage, Profile, SparePages, open_page, profile_of
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, load_page
-from scrapy_ext.server.extraction.browser.page_clock import RealClockNeededError
 from scrapy_ext.server.extraction.browser.page_result import PageResult
+from scrapy_ext.server.extraction.browser.storage import storage_of
 from scrapy_ext.server.extraction.measures import BrowserFigures
+from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.plan import PagePlan
-from scrapy_ext.server.extraction.sessions import SessionState
 from scrapy_ext.server.net.guard import Guard, address_of
 from scrapy_ext.server.net.proxy import PageProxy
 
@@ -87,11 +85,6 @@ class Browser:
     def memory(self) -> int:
         """The memory of the processes of the current browsers at their last check, in bytes."""
         return sum(instance.memory for instance in self._current.values())
-
-    @property
-    def spare_pages(self) -> int:
-        """The number of pages that are open, or being opened, ahead of their requests."""
-        return sum(len(instance.spares) for instance in self._current.values())
 
     def figures(self) -> BrowserFigures:
         return BrowserFigures(
@@ -142,24 +135,12 @@ class Browser:
     # ── one page ──
 
     async def _attempt(self, plan: PagePlan) -> PageResult:
-        # Actions, screenshots and the storage of sessions take time in the page.
-        if not plan.actions and plan.screenshot is None and plan.state is None:
-            try:
-                return await self._load_once(plan, real_clock=False)
-            except RealClockNeededError:
-                _log.info("A page needs the real clock, and is loaded once more.")
-        return await self._load_once(plan, real_clock=True)
-
-    async def _load_once(self, plan: PagePlan, *, real_clock: bool) -> PageResult:
         instance = await self._instance(images=bool(plan.screenshot or plan.actions))
         # Counted first: a browser without pages may be ended at any moment.
-        async with self._count(instance):
+        async with self._count(instance), PageProxy(self._guard, self._limits, plan.upstream) as proxy:
             try:
-                async with self._page(instance, plan) as opened:
-                    return await instance.run_inside(load_page(opened, plan, self._limits, real_clock=real_clock))
-            except PageCrashedError:
-                instance.spares.clear()  # Whatever ended its process may have ended theirs.
-                raise
+                async with self._context(instance, proxy, plan) as context:
+                    return await instance.run_inside(load_page(context, proxy, plan, self._limits))
             except Error as error:
                 _log.warning("A page failed in the browser: %s", error.message.partition("\n")[0])
                 raise temporary("The page could not be read from the browser.") from None
@@ -179,14 +160,13 @@ class Browser:
                 self._in_background(instance.end())
 
     @asynccontextmanager
-    async def _page(self, instance: BrowserInstance, plan: PagePlan) -> AsyncIterator[OpenPage]:
-        profile = profile_of(plan)
-        opening = instance.spares.take(profile, instance.open) if plan.state is None else None
-        if opening is None:
-            opening = self._start_opening(instance, profile, plan.state)
+    async def _context(
+        self, instance: BrowserInstance, proxy: PageProxy, plan: PagePlan
+    ) -> AsyncIterator[BrowserContext]:
+        opening = self._in_background(self._open(instance, proxy, plan))
         try:
             async with timeout_after(self._limits.respond):
-                opened = await asyncio.shield(opening)
+                context = await asyncio.shield(opening)
         except CONNECTION_ERRORS:
             await instance.is_gone()  # If so, the next page must not use it.
             raise _NotOpenedError from None
@@ -198,49 +178,41 @@ class Browser:
             # The browser opens it nevertheless, and it must be closed.
             self._in_background(self._close_late(opening, instance))
             raise
+        try:
+            yield context
+        finally:
+            await asyncio.shield(self._in_background(self._close(context, instance)))
+
+    async def _open(self, instance: BrowserInstance, proxy: PageProxy, plan: PagePlan) -> BrowserContext:
+        context = await instance.chromium.new_context(
+            proxy={"server": proxy.url},
+            user_agent=agent_of(plan.headers) or user_agent(instance.chromium.version, plan.device),
+            viewport={"width": plan.viewport.width, "height": plan.viewport.height},
+            is_mobile=plan.device == "mobile",
+            has_touch=plan.device == "mobile",
+            java_script_enabled=plan.javascript,
+            storage_state=storage_of(plan.state),
+            locale=plan.language,
+            timezone_id=plan.timezone,
+            accept_downloads=False,
+            service_workers="block",
+            ignore_https_errors=not self._verify_tls,
+        )
         self.contexts_opened += 1
-        opened.proxy.serve(plan.upstream)
-        try:
-            yield opened
-        finally:
-            await self._close_beside(opened, instance)
+        return context
 
-    def _start_opening(self, instance: BrowserInstance, profile: Profile, state: SessionState | None = None) -> Opening:
-        return self._in_background(self._open(instance, profile, state))
-
-    async def _open(self, instance: BrowserInstance, profile: Profile, state: SessionState | None) -> OpenPage:
-        proxy = PageProxy(self._guard, self._limits)
-        await proxy.start()
-        try:
-            return await open_page(instance.chromium, proxy, profile, state, verify_tls=self._verify_tls)
-        except BaseException:
-            await proxy.close()
-            raise
-
-    async def _close_beside(self, opened: OpenPage, instance: BrowserInstance) -> None:
-        """Close a page while its answer is sent already, unless as many are being closed as may be open."""
-        closing = self._in_background(self._close_taken(opened, instance))
-        if self.contexts_opened - self.contexts_closed > 2 * self.pages.permits:
-            await asyncio.shield(closing)
-
-    async def _close_taken(self, opened: OpenPage, instance: BrowserInstance) -> None:
-        try:
-            await self._close(opened, instance)
-        finally:
-            self.contexts_closed += 1
-
-    async def _close(self, opened: OpenPage, instance: BrowserInstance) -> None:
+    async def _close(self, context: BrowserContext, instance: BrowserInstance) -> None:
         try:
             async with timeout_after(self._limits.respond):
-                await opened.context.close()
+                await context.close()
         except CONNECTION_ERRORS:
             pass  # It was closed with its browser.
         except TIMEOUT_ERRORS:
             self._give_up(instance, "A page does not close; its browser is ended.")
         finally:
-            await opened.proxy.close()
+            self.contexts_closed += 1
 
-    async def _close_late(self, opening: Opening, instance: BrowserInstance) -> None:
+    async def _close_late(self, opening: asyncio.Task[BrowserContext], instance: BrowserInstance) -> None:
         await asyncio.wait((opening,), timeout=self._limits.close)
         if not opening.done():
             self._give_up(instance, "The browser opens no page and is ended.")
@@ -283,12 +255,6 @@ class Browser:
                 self._retire(current, wait_for_pages=False)
             async with self._starting:
                 self._current[images] = instance = await self._launcher.launch(images=images)
-            instance.spares = SparePages(
-                min(self._limits.spare_pages, self.pages.permits),
-                self._limits.spare_idle,
-                partial(self._start_opening, instance),
-                lambda opening: self._in_background(self._close_late(opening, instance)),
-            )
         finally:
             del self._launching[images]
         self._in_background(self._watch(instance))
@@ -319,6 +285,5 @@ class Browser:
             _log.info("A browser is replaced after %d pages: %s.", instance.served, reason)
             self.retirements[reason] += 1
         instance.retired = True
-        instance.spares.clear()
         if not instance.open or not wait_for_pages:
             self._in_background(instance.end())

@@ -1,4 +1,11 @@
-"""A page of the browser before it is navigated (``requestHeaders``, ``requestCookies``), and until it is loaded.
+"""A page of the browser before it is navigated (its identity, ``requestHeaders``, ``requestCookies``), and until it is
+loaded.
+
+Identity: the browser reports to sites the same as the service's HTTP requests do. Playwright sets the language and
+the User-Agent of a context. The rest is set here, for each page: the languages beside the first one (``de-AT,de``),
+as browsers have them (requests for resources of the page have the first language alone), and the brands of client
+hints (``Sec-CH-UA``), which else report a headless browser. With a User-Agent of the caller's there are no client
+hints at all, since the right ones are unknown.
 
 Headers go to the page itself, not to what it loads from others. They are added to each navigation of the page, its
 redirects too, wherever it goes; credentials, and headers whose names indicate keys, tokens and the like, go to the
@@ -10,10 +17,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from playwright.async_api import CDPSession, Error, Request
+from playwright.async_api import CDPSession, Error, Page, Request
 from yarl import URL
 
 from scrapy_ext.api.extraction import Header
@@ -22,16 +29,52 @@ from scrapy_ext.api.extraction.problems import unprocessable
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.actions.context import Traffic
-from scrapy_ext.server.extraction.browser.open_page import OpenPage
-from scrapy_ext.server.extraction.browser.page_clock import PageClock, RealClockNeededError
-from scrapy_ext.server.extraction.outgoing import Cookie, in_order, is_dropped
+from scrapy_ext.server.extraction.outgoing import NO_BRAND, Cookie, in_order, is_dropped, user_agent
+
+_NO_BRAND: Final = {"brand": NO_BRAND[0], "version": NO_BRAND[1]}
+
+
+async def introduce(session: CDPSession, version: str, agent: str | None, language: str, device: str) -> None:
+    """Set languages, brands and kind of ``device`` of a page that was not navigated yet; ``agent`` is the caller's
+    User-Agent.
+
+    They apply as long as the session of the page.
+    """
+    override: dict[str, Any] = {
+        "userAgent": agent or user_agent(version, device),
+        "acceptLanguage": ",".join(dict.fromkeys((language, language.partition("-")[0]))),
+    }
+    if agent is None:
+        override["userAgentMetadata"] = _hints(version, mobile=device == "mobile")
+    if device == "mobile":
+        override["platform"] = "Linux armv81"
+    await session.send("Emulation.setUserAgentOverride", override)
+
+
+def _hints(version: str, *, mobile: bool) -> dict[str, Any]:
+    major = version.partition(".")[0]
+    return {
+        "brands": [_NO_BRAND, {"brand": "Chromium", "version": major}],
+        "fullVersionList": [
+            {**_NO_BRAND, "version": f"{_NO_BRAND['version']}.0.0.0"},
+            {"brand": "Chromium", "version": version},
+        ],
+        "platform": "Android" if mobile else "Linux",
+        "platformVersion": "10" if mobile else "",
+        "architecture": "" if mobile else "x86",
+        "bitness": "" if mobile else "64",
+        "model": "K" if mobile else "",
+        "mobile": mobile,
+        "wow64": False,
+    }
+
 
 #: Headers that Playwright sets when it opens the page and navigates.
 _ELSEWHERE: Final = ("user-agent", "referer")
 
 
-async def send_headers(session: CDPSession, frame: str, headers: Iterable[Header], url: str) -> None:
-    """Set the headers of a request for ``url`` on a page, by its frame, that was not navigated yet."""
+async def send_headers(session: CDPSession, headers: Iterable[Header], url: str) -> None:
+    """Set the headers of a request for ``url`` on a page that was not navigated yet."""
     extra = {
         header.name.lower(): header
         for header in headers
@@ -40,6 +83,7 @@ async def send_headers(session: CDPSession, frame: str, headers: Iterable[Header
     if not extra:
         return
     origin = URL(url, encoded=True).origin()
+    frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
 
     async def go_on(event: dict[str, Any]) -> None:
         going: dict[str, Any] = {"requestId": event["requestId"]}
@@ -130,84 +174,39 @@ _MOST_DOCUMENTS: Final = 20
 
 
 class Settling:
-    """The loading of the documents of a page. Create it before the page is navigated."""
+    """The loading of the documents of a page. Create it before the page is navigated, and :meth:`start` it."""
 
-    def __init__(self, opened: OpenPage, traffic: Traffic, clock: PageClock, limits: ServiceLimits) -> None:
-        self._page = opened.page
-        self._frame = opened.frame
+    def __init__(self, page: Page, devtools: CDPSession, traffic: Traffic, limits: ServiceLimits) -> None:
+        self._page = page
+        self._devtools = devtools
         self._traffic = traffic
-        self._clock = clock
         self._limits = limits
         self._ended = asyncio.Event()
+        self._frame = ""
         self._counted = 0
-        opened.devtools.on("Page.frameStartedLoading", self._started)
-        opened.devtools.on("Page.frameStoppedLoading", self._stopped)
-        opened.devtools.on("Page.loadEventFired", lambda _: self._ended.set())
+
+    async def start(self) -> None:
+        """Follow the loading that a session of DevTools reports."""
+        tree = await self._devtools.send("Page.getFrameTree")
+        self._frame = tree["frameTree"]["frame"]["id"]
+        self._devtools.on("Page.frameStartedLoading", self._started)
+        self._devtools.on("Page.frameStoppedLoading", self._stopped)
+        self._devtools.on("Page.loadEventFired", lambda _: self._ended.set())
         for event in ("crash", "close"):
-            opened.page.on(event, lambda _: self._ended.set())
-        opened.page.on("framenavigated", lambda _: self._check_count())
-        opened.page.on("requestfailed", self._failed)
+            self._page.on(event, lambda _: self._ended.set())
+        self._page.on("framenavigated", lambda _: self._check_count())
+        self._page.on("requestfailed", self._failed)
+        await self._devtools.send("Page.enable")
 
-    async def wait(self, may_forward: Callable[[], Awaitable[bool]] | None = None) -> None:
-        """Wait for the end of the loading, then for a quiet network, each within its limit.
-
-        If ``may_forward`` returns true for a page that does nothing for ``limits.observe``, the page's clock is set
-        forward by the rest of the quiet time. Then this may raise :class:`RealClockNeededError`.
-        """
+    async def wait(self) -> None:
+        """Wait for the end of the loading, then for a quiet network, each within its limit."""
         self._counted = self._traffic.documents
         try:
             async with timeout_after(self._limits.load):
                 await self._ended.wait()
         except TIMEOUT_ERRORS:
             return  # A page that is still loading will not be quiet either.
-        begun, limits = asyncio.get_running_loop().time(), self._limits
-        if may_forward is not None and limits.observe < limits.quiet:
-            waited = await self._observe(may_forward, begun)
-            if waited < limits.quiet:
-                await self._forward(limits.quiet - waited, begun + limits.settle)
-                return
-        await self._traffic.quiet(limits.quiet, limits.settle, begun=begun)
-
-    async def _observe(self, may_forward: Callable[[], Awaitable[bool]], begun: float) -> float:
-        """Wait until the page does nothing and the network is quiet; return the seconds for which it was, or all of
-        them where the clock may not be set forward.
-        """
-        limits, traffic = self._limits, self._traffic
-        document, waited = traffic.arrived, limits.observe
-        while waited < limits.quiet:
-            quiet = traffic.quiet(waited, limits.settle, begun=begun)
-            is_quiet, forwards = await asyncio.gather(quiet, may_forward())
-            if not (is_quiet and forwards) or traffic.has_streams or traffic.arrived is not document:
-                break
-            if not await self._clock.query():
-                return waited
-            waited += limits.observe
-        return limits.quiet
-
-    async def _forward(self, seconds: float, ends: float) -> None:
-        """Set the page's clock forward until its network is quiet by that clock, in real time until ``ends``."""
-        loop, limits, traffic = asyncio.get_running_loop(), self._limits, self._traffic
-        is_quiet = False
-        for _ in range(max(1, round(limits.settle / limits.quiet))):
-            events = traffic.events
-            works = await self._clock.forward(seconds, ends - loop.time())
-            if works or traffic.events != events or not self._ended.is_set():
-                await self._pace(ends)
-            is_quiet = traffic.events == events
-            if (is_quiet and self._ended.is_set()) or loop.time() >= ends:
-                break
-            seconds = limits.quiet - limits.observe
-        traffic.note_quiet(is_quiet)
-        if traffic.has_streams or not self._ended.is_set() or not await self._clock.governs(len(self._page.frames)):
-            raise RealClockNeededError
-
-    async def _pace(self, ends: float) -> None:
-        """Let the page's clock go on until the page does nothing, for at most the quiet time."""
-        loop, limits = asyncio.get_running_loop(), self._limits
-        for _ in range(max(1, round(limits.quiet / limits.observe) - 1)):
-            works = await self._clock.pace(limits.observe, ends - loop.time())
-            if (not works and self._ended.is_set()) or loop.time() >= ends:
-                break
+        await self._traffic.quiet(self._limits.quiet, self._limits.settle)
 
     @property
     def is_endless(self) -> bool:

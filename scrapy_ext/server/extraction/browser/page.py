@@ -1,8 +1,7 @@
 """One page in the browser: navigate, settle, act, read.
 
 A page is settled (``browserHtml``, ``screenshot`` and automatic extraction are of that moment) when its ``load`` event
-has come, or its loading was stopped (:mod:`.navigation`), and then its network was quiet for ``limits.quiet`` (0.5 s),
-by the clock of the page, which is set forward where that can be (:mod:`.page_clock`).
+has come, or its loading was stopped (:mod:`.navigation`), and then its network was quiet for ``limits.quiet`` (0.5 s).
 The waits end after ``limits.load`` (15 s) and ``limits.settle`` (5 s); the page is read as it is then. Streams
 (WebSocket, EventSource, media) do not count. After actions the network must be quiet once more. A page whose scripts
 were too busy to send requests, and did so afterwards, gets that time once more. So a page that polls or loads without
@@ -20,7 +19,7 @@ from collections.abc import Awaitable
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from playwright.async_api import Error, Page, Request, Response
+from playwright.async_api import BrowserContext, CDPSession, Error, Page, Request, Response
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
@@ -29,24 +28,18 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
 from scrapy_ext.server.extraction.actions.context import ActionContext, Traffic
 from scrapy_ext.server.extraction.actions.handlers import run_actions
-from scrapy_ext.server.extraction.bans.detection import MOST_TEXT, Received, ban_of
+from scrapy_ext.server.extraction.bans.detection import Received, ban_of
 from scrapy_ext.server.extraction.browser.capture import NetworkCapture
-from scrapy_ext.server.extraction.browser.navigation import Settling, send_headers, set_cookies
-from scrapy_ext.server.extraction.browser.open_page import OpenPage
-from scrapy_ext.server.extraction.browser.page_clock import PageClock, RealClockNeededError
-from scrapy_ext.server.extraction.browser.page_html import (
-    content_of,
-    content_with_frames,
-    glimpse_of,
-    html_for_reading,
-)
+from scrapy_ext.server.extraction.browser.navigation import Settling, introduce, send_headers, set_cookies
+from scrapy_ext.server.extraction.browser.page_html import content_of, content_with_frames, html_for_reading
 from scrapy_ext.server.extraction.browser.page_result import BusyPageError, PageResult, navigation_problem
 from scrapy_ext.server.extraction.browser.storage import SessionStorage, cookies_of
 from scrapy_ext.server.extraction.documents import DownloadError, media_problem, viewed_kind
 from scrapy_ext.server.extraction.encodings import text_of
-from scrapy_ext.server.extraction.outgoing import is_of_host
+from scrapy_ext.server.extraction.outgoing import agent_of, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
 from scrapy_ext.server.net.guard import without_credentials
+from scrapy_ext.server.net.proxy import PageProxy
 
 T = TypeVar("T")
 
@@ -55,8 +48,6 @@ _MAX_SCREENSHOT_HEIGHT: Final = 16_384
 #: Seconds between looks for the end of a challenge, and looks until the page is read again.
 _POLL: Final = 0.25
 _POLLS: Final = 4
-#: Twice the characters after which a page is none (:mod:`..bans.detection`), as spaces are counted differently.
-_MOST_OF_CHALLENGE: Final = 2 * MOST_TEXT
 #: Seconds between readings of a page that moves on meanwhile.
 _PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 #: Most pixels of a screenshot of a whole page; each takes four bytes in the browser, and again in its codec.
@@ -70,20 +61,18 @@ class PageCrashedError(ExtractionError):
         super().__init__("/download/temporary-error", f"{url} made its page crash; it may need too much memory.")
 
 
-async def load_page(opened: OpenPage, plan: PagePlan, limits: ServiceLimits, *, real_clock: bool) -> PageResult:
-    """Load an open page; raises :class:`ExtractionError`, or Playwright's error when it was closed.
-
-    Without ``real_clock`` the clock of the page may be set forward, and :class:`RealClockNeededError` is raised for a
-    page that cannot do with that.
-    """
+async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:
+    """Load a page in a fresh context; raises :class:`ExtractionError`, or Playwright's error when it was closed."""
+    page = await context.new_page()
     # Other pages that a page opens are closed.
-    page = opened.page
-    opened.context.on("page", lambda other: None if other is page else asyncio.ensure_future(_close_quietly(other)))
+    context.on("page", lambda other: None if other is page else asyncio.ensure_future(_close_quietly(other)))
     try:
-        return await _Loading(opened, plan, limits).run(real_clock=real_clock)
+        async with timeout_after(limits.read_page):
+            devtools = await context.new_cdp_session(page)
+        return await _Loading(page, devtools, proxy, plan, limits).run()
     except (PlaywrightTimeoutError, *TIMEOUT_ERRORS):
-        if opened.proxy.is_over_limit:
-            raise opened.proxy.too_large() from None
+        if proxy.is_over_limit:
+            raise proxy.too_large() from None
         raise BusyPageError(without_credentials(plan.url)) from None
     except Error as error:
         if "crashed" in error.message:
@@ -92,20 +81,19 @@ async def load_page(opened: OpenPage, plan: PagePlan, limits: ServiceLimits, *, 
 
 
 class _Loading:
-    def __init__(self, opened: OpenPage, plan: PagePlan, limits: ServiceLimits) -> None:
-        self._page = page = opened.page
-        self._devtools = devtools = opened.devtools
-        self._frame = opened.frame
-        self._proxy = opened.proxy
+    def __init__(
+        self, page: Page, devtools: CDPSession, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits
+    ) -> None:
+        self._page = page
+        #: For functions that Playwright does not have; one for each page, as opening it takes time.
+        self._devtools = devtools
+        self._proxy = proxy
         self._plan = plan
         #: The page in error messages.
         self._name = without_credentials(plan.url)
         self._limits = limits
         self._traffic = Traffic(page)
-        self._clock = PageClock(devtools)
-        self._settling = Settling(opened, self._traffic, self._clock, limits)
-        #: The answer to the requested navigation.
-        self._first: Response | None = None
+        self._settling = Settling(page, devtools, self._traffic, limits)
         self._redirects: list[Redirect] | None = None
         self._passed_challenge = False
         self._capture = NetworkCapture(page, plan.captures, limits) if plan.captures else None
@@ -114,18 +102,18 @@ class _Loading:
         if plan.actions:
             self._action_context = ActionContext(page, devtools, self._traffic, limits.quiet, self._response)
 
-    async def run(self, *, real_clock: bool) -> PageResult:
+    async def run(self) -> PageResult:
         plan = self._plan
         await self._within(self._prepare())
         await self._navigate()
-        await self._settling.wait(None if real_clock else self._may_forward)
+        await self._settling.wait()
         if self._action_context and plan.challenge:
             await self._pass_challenge(await self._content())
         acted = await self._act(self._action_context) if self._action_context else None
         arrived = self._traffic.arrived
         response = await self._response()
         styles, html = await self._read()
-        if self._traffic.is_disturbed and not self._clock.is_set:
+        if self._traffic.is_disturbed:
             await self._traffic.quiet(self._limits.quiet, self._limits.settle)
             styles, html = await self._read()
         if plan.challenge and await self._has_moved(arrived, styles or html or ""):
@@ -154,32 +142,10 @@ class _Loading:
 
     async def _has_moved(self, before: Request | None, html: str) -> bool:
         """Return whether the page moved on while it was read, or does so when its challenge has passed."""
-        if self._clock.is_set:
-            if self._traffic.arrived is not before or await self._is_challenge(html):
-                raise RealClockNeededError
-            return False
         if self._traffic.arrived is before:
             return await self._pass_challenge(html)
         await self._settling.wait()
         return True
-
-    async def _may_forward(self) -> bool:
-        """Return whether the clock of the page may be set forward: nothing moves, it is no challenge, and it has no
-        other clocks.
-        """
-        try:
-            # First, so that whatever begins after the glimpse counts as work.
-            await self._within(self._clock.query())
-            seen = await self._within(glimpse_of(self._devtools, self._frame, _MOST_OF_CHALLENGE))
-            if seen.is_moving:
-                return False
-            if self._plan.challenge and seen.characters < _MOST_OF_CHALLENGE:
-                html = await self._within(self._content())
-                if await self._is_challenge(html):
-                    return False
-            return await self._within(self._clock.governs(len(self._page.frames)))
-        except (Error, ExtractionError):
-            return False  # The page moves on, or ended.
 
     async def _pass_challenge(self, html: str) -> bool:
         """Wait until a challenge that the page's scripts pass has led to the page; return whether it did."""
@@ -226,21 +192,22 @@ class _Loading:
         return viewed, html if source is None else text_of(content_type, source)
 
     async def _prepare(self) -> None:
-        plan = self._plan
+        plan, browser = self._plan, self._page.context.browser
+        version = browser.version if browser else ""
+        await introduce(self._devtools, version, agent_of(plan.headers), plan.language, plan.device)
         if self._storage is not None:
             await self._storage.restore_cookies()
         if plan.cookies:
             await set_cookies(self._devtools, plan.cookies, plan.url)
         if self._capture:
             await self._capture.start(self._devtools)
-        await send_headers(self._devtools, self._frame, plan.headers, plan.url)
+        await self._settling.start()
+        await send_headers(self._devtools, plan.headers, plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
         """Return the HTML for extraction, and the HTML alone: each where it is wanted, or one for the other."""
         plan = self._plan
-        styles = None
-        if plan.styles:
-            styles = await html_for_reading(self._devtools, self._frame, self._limits, looks=plan.looks)
+        styles = await html_for_reading(self._devtools, self._limits, looks=plan.looks) if plan.styles else None
         html = await self._html() if plan.html or (plan.styles and styles is None) else None
         return styles, html
 
@@ -270,7 +237,6 @@ class _Loading:
                 raise
             declared = await self._declared_type() if _is_download(error.message) else None
             raise self._navigation_problem(error.message, declared) from None
-        self._first = response
         if response is not None:
             await self._refuse_file(response)
         if response is not None and response.request.redirected_from is not None:
@@ -320,10 +286,7 @@ class _Loading:
             raise self._navigation_problem(begun.failure or "")
         if begun is not None and self._page.url.startswith("chrome-error:"):
             raise self._navigation_problem(begun.failure or "")
-        if self._first is not None and self._first.request is arrived:
-            response: Response | None = self._first
-        else:
-            response = await self._within(arrived.response()) if arrived else None
+        response = await self._within(arrived.response()) if arrived else None
         if response is not None and self._proxy.is_own_answer(response.headers):
             raise self._proxy.failure(response.url) or temporary(f"{response.url} could not be loaded.")
         if arrived is not None and "ERR_ABORTED" not in (arrived.failure or "ERR_ABORTED"):

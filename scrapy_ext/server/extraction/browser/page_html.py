@@ -16,7 +16,7 @@ import html
 import json
 import secrets
 import time
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from playwright.async_api import CDPSession, Error, Frame, Page
 
@@ -126,10 +126,8 @@ async def _mark(frame: Frame, name: str, value: str, limits: ServiceLimits) -> b
 # extraction goes on with the plain HTML.
 
 
-#: Bounds: elements of a page, those that are measured, characters of a text that is measured, milliseconds of measuring
-#: and of it all. The milliseconds are of the clock of the page, which may stand still (:mod:`.page_clock`).
+#: Bounds: elements of a page, characters of a text that is measured, milliseconds of measuring and of it all.
 MAX_ELEMENTS: Final = 30_000
-MAX_MEASURED: Final = 15_000
 MAX_TEXT: Final = 150
 MEASURING: Final = 150
 LONGEST: Final = 1_000
@@ -139,7 +137,7 @@ GAP: Final = 2
 PAGES: Final = ("text/html", "application/xhtml+xml", "image/svg+xml")
 
 _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APART, STRUCK, HIDDEN, styled,
-    maxElements, maxMeasured, maxText, measuring, maxHtml, gap, pages }) => {
+    maxElements, maxText, measuring, maxHtml, gap, pages }) => {
   const call = (f, self, ...rest) => Reflect.apply(f, self, rest);
   const get = (prototype, name) => Object.getOwnPropertyDescriptor(prototype, name).get;
   const rootOf = get(Document.prototype, 'documentElement'), parentOf = get(Node.prototype, 'parentNode');
@@ -222,7 +220,7 @@ _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APAR
           pairs.push([shadow, content]);
         }
         const tag = call(nameOf, node);
-        late ||= count++ % 64 == 0 && (count > maxMeasured || performance.now() - started > measuring);
+        late ||= count++ % 64 == 0 && performance.now() - started > measuring;
         if (!late && node instanceof HTMLElement
             && (inLine.has(tag) || inBlocks.has(tag) || tag.includes('-'))) {
           const value = displayOf(node, tag);
@@ -242,7 +240,7 @@ _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APAR
 })"""
 
 
-async def html_for_reading(session: CDPSession, frame: str, limits: ServiceLimits, *, looks: bool) -> str | None:
+async def html_for_reading(session: CDPSession, limits: ServiceLimits, *, looks: bool) -> str | None:
     """Return the HTML of the session's page for extraction, with computed styles for ``looks``; None where it is not
     available."""
     options = {
@@ -258,7 +256,6 @@ async def html_for_reading(session: CDPSession, frame: str, limits: ServiceLimit
         "HIDDEN": styles.HIDDEN,
         "styled": styles.STYLED,
         "maxElements": MAX_ELEMENTS,
-        "maxMeasured": MAX_MEASURED,
         "maxText": MAX_TEXT,
         "measuring": MEASURING,
         "maxHtml": limits.html_bytes,
@@ -267,47 +264,18 @@ async def html_for_reading(session: CDPSession, frame: str, limits: ServiceLimit
     }
     try:
         async with timeout_after(min(2 * LONGEST / 1000, limits.read_page)):
-            found = await _evaluate_apart(session, frame, f"{_SCRIPT}({json.dumps(options)})")
+            tree = await session.send("Page.getFrameTree")
+            world = await session.send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
+            answer = await session.send(
+                "Runtime.evaluate",
+                {
+                    "expression": f"{_SCRIPT}({json.dumps(options)})",
+                    "contextId": world["executionContextId"],
+                    "returnByValue": True,
+                    "timeout": LONGEST,
+                },
+            )
     except (Error, *TIMEOUT_ERRORS):
         return None
-    return found if isinstance(found, str) else None
-
-
-async def _evaluate_apart(session: CDPSession, frame: str, expression: str) -> Any:
-    """Return the value of a script in a world of its own, which the page's scripts cannot change."""
-    world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
-    answer = await session.send(
-        "Runtime.evaluate",
-        {
-            "expression": expression,
-            "contextId": world["executionContextId"],
-            "returnByValue": True,
-            "timeout": LONGEST,
-        },
-    )
-    return answer["result"].get("value")
-
-
-class Glimpse(NamedTuple):
-    """Characters of a page's texts, up to a bound, and whether a movement of its styles is still to end."""
-
-    characters: int
-    is_moving: bool
-
-
-#: Texts count that readers may see.
-_GLIMPSE: Final = """(most => {
-  const call = (f, self, ...rest) => Reflect.apply(f, self, rest), unseen = /^(script|style|noscript|template)$/i;
-  const walker = call(Document.prototype.createTreeWalker, document, document, NodeFilter.SHOW_TEXT);
-  let count = 0;
-  for (let node; count < most && (node = walker.nextNode());)
-    if (!unseen.test(node.parentNode.nodeName)) count += node.data.trim().length;
-  const ends = each => each.playState == 'running' && isFinite(each.effect?.getComputedTiming().endTime);
-  return [count, call(Document.prototype.getAnimations, document).some(ends)];
-})"""
-
-
-async def glimpse_of(session: CDPSession, frame: str, most: int) -> Glimpse:
-    """Return what there is to see of a page; of more than ``most`` characters, the rest is not counted."""
-    found = await _evaluate_apart(session, frame, f"{_GLIMPSE}({most})")
-    return Glimpse(*found) if isinstance(found, list) else Glimpse(0, is_moving=True)
+    html = answer["result"].get("value")
+    return html if isinstance(html, str) else None

@@ -44,22 +44,6 @@ async def test_a_plain_request_is_passed_on_without_the_headers_of_the_hop(targe
     assert call.header("proxy-connection") is call.header("proxy-authorization") is None
 
 
-async def test_a_page_without_a_request_has_no_connections(target: Target) -> None:
-    target.page("/early", "hello")
-    before = len(target.calls)
-    proxy = PageProxy(guard_for(target), ServiceLimits())
-    await proxy.start()
-    try:
-        request = f"GET {target.url('/early')} HTTP/1.1\nHost: {target.host}\n\n"
-        with contextlib.suppress(ConnectionResetError):
-            assert await speak(proxy, request) == b""
-        assert len(target.calls) == before
-        proxy.serve(None)
-        assert (await speak(proxy, request)).endswith(b"hello")
-    finally:
-        await proxy.close()
-
-
 async def test_a_body_is_passed_on_up_to_its_length_and_nothing_after_it(target: Target) -> None:
     target.page("/upload", "ok")
     before = len(target.calls)
