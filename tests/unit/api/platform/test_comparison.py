@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+import tracemalloc
 from datetime import datetime, timezone
 
 import msgspec
@@ -64,6 +66,27 @@ def test_fields_that_differ_in_every_pair_are_left_out_and_named() -> None:
 def test_fields_of_few_pairs_are_not_left_out() -> None:
     found = compare_items(index({"id": 1, "a": 1}), index({"id": 1, "a": 2}))
     assert (found.aside, found.changed) == ((), [(0, 0)])
+
+
+def test_items_with_fields_in_any_order_take_no_more_memory_than_others() -> None:
+    chance, names = random.Random(3), [f"field{n}" for n in range(40)]
+    jobs = []
+    for _ in range(2):
+        items = [{"id": n} | dict.fromkeys(chance.sample(names, 40), chance.random()) for n in range(3000)]
+        jobs.append([msgspec.json.encode(item | {chance.choice(names): n}) for n, item in enumerate(items)])
+    tracemalloc.start()
+    before, after = ItemIndex("id"), ItemIndex("id")
+    for found, lines in zip((before, after), jobs, strict=True):
+        for number, line in enumerate(lines):
+            found.add(number, line)
+    indexed = tracemalloc.get_traced_memory()[0]
+    compared = compare_items(before, after)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # a hash of eight bytes for each field; and what the comparison keeps of a pair
+    assert indexed < 6000 * (40 * 8 * 1.6 + 250)
+    assert peak - indexed < 3000 * 600
+    assert len(compared.changed) + compared.same == 3000
 
 
 def test_the_fields_of_a_changed_item_are_named_with_their_difference() -> None:

@@ -111,3 +111,10 @@ def test_every_phrase_is_found_in_any_case(name, entry):
         for text in (phrase, phrase.upper(), phrase.capitalize(), f"So {phrase.title()}!"):
             assert (pattern.search(text) is None) == (words.pattern(entry, re.IGNORECASE).search(text) is None)
     assert all(pattern.search(f"It is {phrase.upper()}!") for phrase in known if phrase.isascii())
+
+
+@pytest.mark.parametrize("source", [r"\\x4bm", r"\\u212aelvin", "[A-z]+"])
+def test_a_pattern_without_a_form_in_lower_case_is_refused(source):
+    words = Vocabulary("shops.toml", f'phrase = ["{source}"]')
+    with pytest.raises(VocabularyError, match="has no form in lower case"):
+        words.caseless("phrase")
