@@ -82,6 +82,28 @@ class Corners(scrapy.Spider):
         yield {"url": failure.request.url, "failed": failure.value.response.status}
 
 
+class FailsOnce(scrapy.Spider):
+    """Its first page fails once, after the requests that it has made."""
+    name = "fails_once"
+    custom_settings = {"EXTRACT_API_ENABLED": False}
+    has_failed = False
+
+    async def start(self):
+        yield scrapy.Request(self.site + "/page/1")
+
+    def parse(self, response):
+        for _ in range(2):
+            yield response.follow("/page/2", self.last, dont_filter=True)
+        if not self.has_failed:
+            self.has_failed = True
+            raise ValueError("once")
+        yield response.follow("/page/3", self.last, dont_filter=True)
+        yield {"url": response.url}
+
+    def last(self, response):
+        yield {"url": response.url}
+
+
 class SlowPipeline:
     async def process_item(self, item):
         await asyncio.sleep(1)
@@ -170,6 +192,14 @@ def test_redirects_retries_failures_and_repeats_end_as_in_plain_scrapy(project, 
             (0,),
             True,
         ), "the server of the crawl judges its job before it stops"
+
+
+def test_a_callback_that_fails_once_does_not_run_its_requests_twice(project, site):
+    crawl = project.crawl("fails_once", "-a", f"site={site.url}", "-s", "FRONTIER_MAX_ATTEMPTS=3")
+    assert (crawl.returncode, crawl.reason) == (0, "finished")
+    numbers = sorted(item["url"].rpartition("/")[2] for item in project.items("1/1/1"))
+    assert numbers == ["1", "2", "2", "3"]
+    assert [site.hits[f"/page/{number}"] for number in (1, 2, 3)] == [2, 2, 1]
 
 
 @pytest.mark.long

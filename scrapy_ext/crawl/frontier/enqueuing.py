@@ -87,7 +87,8 @@ class Enqueuing:
             return False
         fp = self._fingerprints.of(request, plain, origin, is_filtered=is_filtered)
         slot = slot_of(request, self._slot_count, plain if self._spreads else None)
-        is_new = is_anywhere or not is_filtered
+        # A request that runs again makes its children again, whose fingerprints their slots have.
+        is_new = is_anywhere or (not is_filtered and (origin is None or origin.attempt == 1))
         is_direct = is_new and sent.takes_direct and memory.takes_direct
         mark = None if is_direct else sent.mark()
         try:

@@ -7,8 +7,9 @@ While the frontier has only requests that this process sent (*exclusive*), a new
 runs. It is queued in memory at once (*direct*), and its batch, which its acknowledgement needs, is read later. So the
 order of a crawl is Scrapy's, and no request waits for the platform. This is safe for these reasons:
 
-- A direct request is known to be new: its fingerprint is one that no other process can have sent, or it is not in the
-  set of all fingerprints that this process has sent. When that set is full, no further request is direct.
+- A direct request is known to be new: its fingerprint is one that no other process can have sent, nor this one in an
+  earlier attempt of its parent, or it is not in the set of all fingerprints that this process has sent. When that set
+  is full, no further request is direct.
 - It is committed only after its batch was read (:mod:`scrapy_ext.crawl.frontier.results`). A process that dies before
   has changed nothing that shows; its successor reads the request from the frontier, or makes it again from its parent.
 - A request is not direct while the frontier has older ones that were not read (:attr:`SentRequests.behind`). The head

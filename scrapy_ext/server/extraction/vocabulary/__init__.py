@@ -21,8 +21,9 @@ _REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
 _ASCII_BY_EQUAL: Final = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")
 #: Parts of the source of a regular expression that are no letters, and capital letters.
 _CAPITAL: Final = re.compile(r"\\.|\(\?P|[A-Z]")
-#: Letters by their codes, and ranges from a capital to a small letter, which have another meaning in lower case.
-_NOT_IN_LOWER_CASE: Final = re.compile(r"\\[xuUN]|\[[^\]]*[A-Z]-[a-z]")
+#: Capital letters and their like by their codes, and ranges from a capital to a small letter: they have another meaning
+#: in lower case.
+_NOT_IN_LOWER_CASE: Final = re.compile(r"\\(?:x|u00)[45]|\\u(?:013[01]|017[fF]|212[aA])|\\[UN]|\[[^\]]*[A-Z]-[a-z]")
 
 
 class VocabularyError(ValueError):

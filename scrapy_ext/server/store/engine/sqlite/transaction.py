@@ -115,6 +115,12 @@ class OneStatement(SqliteTransaction):
         self._use()
         return await super().fetch_any(sql, *arguments, keys=keys)
 
+    async def fetch_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        if len(rows) > 1:
+            raise SeveralStatements
+        self._use()
+        return await super().fetch_each(sql, rows)
+
     async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
         self._use()
         return await super().fetchrow(sql, *arguments)
