@@ -219,7 +219,10 @@ def _parts(outcome: Outcome) -> Parts:
 
 def _kept(tables: Mapping[str, int]) -> int:
     """Return the bytes without those that are used again: free pages, the log, and what crawls remove at their end."""
-    gone = ("free", "log", "frontier_batches", "frontier_fingerprints", "frontier_slots", "collection_records")
+    gone = (
+        *("free", "log", "frontier_batches", "frontier_slots", "collection_records"),
+        *("frontier_packed_fingerprints", "frontier_long_fingerprints", "frontier_fingerprint_data"),
+    )
     return tables["all"] - sum(tables.get(name, 0) for name in gone)
 
 
