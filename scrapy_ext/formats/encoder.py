@@ -11,11 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.json_decoder import decoder
-
 Page = Sequence[bytes]
 
-decode: Final = decoder(Any)
+decode: Final = msgspec.json.Decoder(Any).decode
 encode: Final = msgspec.json.Encoder().encode
 
 

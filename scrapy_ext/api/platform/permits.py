@@ -10,13 +10,14 @@ on the clock of the database). Rules:
   fewer seconds, from the sending of its report.
 - Start times of a domain with a delay are given in one sequence for all workers, each a delay after the one before.
   Those that a worker gives back are given again if they are the last ones.
-- A grant of a budget does not expire. That of a worker that was killed counts as used.
+- A grant of a budget does not expire. That of a worker that was killed counts as used. A worker that waits for a grant
+  holds nothing but what it uses.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -222,8 +223,21 @@ class BudgetShare(NamedTuple):
     ended: bool
 
 
-def granted(report: BudgetReport, others: Sequence[BudgetShare], workers: int) -> Grant:
-    """Grant a worker its part of what is left of a budget. ``workers``: number of those alive."""
+def granted(
+    reports: Mapping[str, BudgetReport], others: Mapping[str, Sequence[BudgetShare]], workers: int
+) -> dict[str, Grant]:
+    """Grant a worker its parts of what is left of the budgets, by name. ``workers``: number of those alive.
+
+    It gets all that it wants or nothing: otherwise two workers could have half of it each, and wait for ever.
+    """
+    grants = {name: _granted(report, others[name], workers) for name, report in reports.items()}
+    held = {name: max(report.held, report.used) for name, report in reports.items()}
+    if any(report.want and grants[name].amount < held[name] + report.want for name, report in reports.items()):
+        return {name: Grant(held[name], grant.over) for name, grant in grants.items()}
+    return grants
+
+
+def _granted(report: BudgetReport, others: Sequence[BudgetShare], workers: int) -> Grant:
     held = max(report.held, report.used)
     if not report.want:
         return Grant(held)

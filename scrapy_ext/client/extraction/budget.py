@@ -123,7 +123,7 @@ class Budget:
         if self._max_requests and self.spent.requests >= self._max_requests:
             raise OverBudgetError("EXTRACT_API_MAX_REQUESTS", f"{self.spent.requests} extraction requests were sent")
         while self._max_cost and self.spent.cost + self._reserved + price > self._max_cost + _TOLERANCE:
-            if self._reserved <= _TOLERANCE or self.spent.cost + price > self._max_cost + _TOLERANCE:
+            if not self._may_fall or self.spent.cost + price > self._max_cost + _TOLERANCE:
                 used = f"{self.spent.cost:.6g} of {self._max_cost:.6g} spent"
                 raise OverBudgetError(
                     "EXTRACT_API_MAX_COST", f"{used}, and the next extraction request would cost {price:.6g}"
@@ -149,6 +149,11 @@ class Budget:
         for settled in waiting:
             if not settled.done():
                 settled.set_result(None)
+
+    @property
+    def _may_fall(self) -> bool:
+        """True while requests are under way, which may cost nothing."""
+        return self._reserved > _TOLERANCE
 
     def _warn(self, setting: str, used: float, most: float) -> None:
         if most and used >= most * _WARNING and setting not in self._warned:

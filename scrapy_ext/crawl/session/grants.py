@@ -1,7 +1,8 @@
 """Grants of this worker: the part of the extraction budget that it may spend, renewed by its reports.
 
 Until the answer to the next report, no more is spent than that report says. A worker that spends nothing gives the rest
-of its grant back, so that others can have it (:mod:`scrapy_ext.api.platform.permits`).
+of its grant back, so that others can have it, and so does one that waits for more: what is left may be too little for
+each worker, and enough for one of them (:mod:`scrapy_ext.api.platform.permits`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class _Share:
     former: int
     granted: int = 0
     want: int = 0
+    #: Of the last report: what was wanted.
+    asked: int = 0
     #: Of the last answer: what was wanted and not granted, and whether it is more than is left of the whole budget.
     refused: int | None = None
     is_over: bool = False
@@ -61,10 +64,9 @@ class SharedBudget(Budget):
         needs = {_REQUESTS: 1, _COST: units(price)}
         while short := [name for name in self._shares if self._lacks(name, needs[name])]:
             for name in short:
-                share = self._shares[name]
-                # Requests under way may cost nothing.
-                if share.is_over_for(needs[name]) and (name == _REQUESTS or not self._reserved):
+                if self._shares[name].is_over_for(needs[name]) and (name == _REQUESTS or not self._may_fall):
                     raise OverBudgetError(_SETTINGS[name], "all of it is spent by the workers, or nearly")
+            for name, share in self._shares.items():
                 share.want = max(share.want, needs[name])
             if self._has_ended:
                 raise Closing
@@ -83,10 +85,12 @@ class SharedBudget(Budget):
     def reported(self) -> dict[str, BudgetReport]:
         """Return what a report has that is sent now, and spend no more than that until its answer."""
         found: dict[str, BudgetReport] = {}
+        keeps = self._is_used and not any(share.want for share in self._shares.values())
         for name, share in self._shares.items():
             used = self._used(name)
-            if not (self._is_used or share.want):
+            if not keeps:
                 share.granted = min(share.granted, used)
+            share.asked = share.want
             held = max(share.granted, used)
             found[name] = BudgetReport(share.limit, used, held, share.want, share.former)
         self._is_used = False
@@ -96,8 +100,8 @@ class SharedBudget(Budget):
         """Take the grants of the answer to the last report."""
         for name, grant in grants.items():
             if (share := self._shares.get(name)) is not None:
-                is_refused = bool(share.want) and grant.amount < self._used(name) + share.want
-                share.refused = share.want if is_refused else None
+                is_refused = bool(share.asked) and grant.amount < share.granted + share.asked
+                share.refused = share.asked if is_refused else None
                 share.granted, share.is_over, share.want = grant.amount, grant.over, 0
         self._changed.set()
 

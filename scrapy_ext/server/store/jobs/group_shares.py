@@ -125,17 +125,18 @@ def _row(name: str, share: Share) -> _Row:
 
 async def _take_grants(taking: _Taking, reports: Mapping[str, BudgetReport], live: Set[int]) -> dict[str, Grant]:
     tx, key, attempt, rows = taking
-    grants: dict[str, Grant] = {}
+    others: dict[str, list[BudgetShare]] = {}
     changed: list[_Row] = []
     for budget, report in reports.items():
         name = _BUDGET + budget
-        others = taking.others(name)
+        found = taking.others(name)
         if not rows[name]:
-            others.append(_Row(name, _BEFORE, report.former, report.former, 0, 0, 0, None))
-            changed += others
-        shares = [BudgetShare(row.amount, row.used, row.attempt not in live) for row in others]
-        grant = grants[budget] = granted(report, shares, len(live))
-        changed.append(_Row(name, attempt, grant.amount, report.used, 0, 0, 0, None))
+            found.append(_Row(name, _BEFORE, report.former, report.former, 0, 0, 0, None))
+            changed += found
+        others[budget] = [BudgetShare(row.amount, row.used, row.attempt not in live) for row in found]
+    grants = granted(reports, others, len(live))
+    for budget, grant in grants.items():
+        changed.append(_Row(_BUDGET + budget, attempt, grant.amount, reports[budget].used, 0, 0, 0, None))
     await _store_shares(tx, key, changed)
     return grants
 

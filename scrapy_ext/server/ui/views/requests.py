@@ -11,7 +11,6 @@ import msgspec
 from markupsafe import Markup
 from starlette.responses import Response
 
-from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.server.record_search import Wanted, records_of, search_records, with_text
 from scrapy_ext.server.store import Store
@@ -46,7 +45,7 @@ class _Request(msgspec.Struct):
     parent: int | None = None
 
 
-_read: Final[Callable[[bytes], _Request]] = decoder(_Request)
+_read: Final[Callable[[bytes], _Request]] = msgspec.json.Decoder(_Request).decode
 
 
 class _Filter(NamedTuple):

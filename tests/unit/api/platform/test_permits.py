@@ -172,5 +172,13 @@ def test_a_pause_reaches_the_others_and_does_not_become_shorter() -> None:
 def test_a_grant_is_a_part_of_the_rest(
     report: BudgetReport, others: Sequence[BudgetShare], workers: int, amount: int, over: bool
 ) -> None:
-    found = granted(report, others, workers)
+    found = granted({"cost": report}, {"cost": others}, workers)["cost"]
     assert (found.amount, found.over) == (amount, over)
+
+
+def test_what_is_wanted_is_granted_together_or_not_at_all() -> None:
+    requests = BudgetReport(100, used=5, held=5, want=1)
+    cost = BudgetReport(100, used=60, held=60, want=30)
+    for other, amounts in ((BudgetShare(10, 10, ended=False), (14, 90)), (BudgetShare(20, 10, ended=False), (5, 60))):
+        found = granted({"requests": requests, "cost": cost}, {"requests": [], "cost": [other]}, 2)
+        assert tuple(grant.amount for grant in found.values()) == amounts

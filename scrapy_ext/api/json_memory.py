@@ -1,43 +1,12 @@
-"""JSON decoding in time linear in its size, and an upper bound of the memory of the result.
+"""An upper bound of the memory of a decoded JSON text, from the text.
 
-msgspec takes up to 6 µs for a number such as ``9e-320`` (7 bytes, so 0.8 s for 1 MiB of them); Python's ``float``
-takes 0.3 µs for any number but is three times slower for usual ones. So only long texts use ``float``.
-
-The bound is computed from the text: each value and each key follows a comma, a colon or an opening bracket, or is the
-whole text, so the count of these characters bounds the number of objects. Those inside most strings make the bound too
-high.
+Each value and each key follows a comma, a colon or an opening bracket, or is the whole text, so the count of these
+characters bounds the number of objects. Those inside most strings make the bound too high.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Any, Final
-
-import msgspec
-
-#: Minimum bytes of a long text. msgspec takes at most a fifth of a second for a shorter one.
-LONG: Final = 256 * 1024
-
-
-def decoder(kind: object, *, lines: bool = False) -> Callable[[bytes], Any]:
-    """Return a function that decodes JSON of a type, or with ``lines`` its lines, and raises as msgspec does."""
-    usual: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
-    steady: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind, float_hook=_float)
-    short, long = (usual.decode_lines, steady.decode_lines) if lines else (usual.decode, steady.decode)
-
-    def decode(data: bytes) -> Any:
-        return short(data) if len(data) < LONG else long(data)
-
-    return decode
-
-
-def _float(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise msgspec.DecodeError("Number out of range")
-    return number
-
+from typing import Final
 
 #: Bytes per comma, colon or opening bracket: half of an object with one entry, which has a key, a table and a header
 #: and is itself an entry of another object.
