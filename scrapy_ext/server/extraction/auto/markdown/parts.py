@@ -168,6 +168,10 @@ _NAME = re.compile(r"[A-Za-z][\w+#.-]{0,30}", re.ASCII)
 _NONE: Final = frozenset({
     "none", "plain", "plaintext", "text", "txt", "default", "nohighlight", "no-highlight", "auto",
 })  # fmt: skip
+#: Class names of the cell with a line of code, after cells with its number, before and after a change.
+_CODE_CELL = re.compile(r"(?:^|[\s_-])(?:blob-code|ln-code|lines-code|line-code|code-line|line-content)(?:$|[\s_-])")
+_NUMBERS: Final = 2
+_NO_CODE = re.compile(r"[\d\s+-]*")
 #: Elements around code that may name its language.
 _AROUND: Final = 3
 _OF_TABLES: Final = frozenset({"table", "tbody", "td", "tr"})
@@ -177,6 +181,20 @@ def code_block(page: Page, position: int) -> CodeBlock | None:
     """Return the code of a ``pre``; None for one without any, or with the numbers of lines alone."""
     text = code_text(page.outline, position, page.displays)
     return CodeBlock(text, _language_of(page.outline, position)) if text else None
+
+
+def code_table(page: Page, position: int) -> CodeBlock | None:
+    """Return the code of a table with a row for each line; None for other tables."""
+    outline = page.outline
+    lines = []
+    for _, cells in _rows_of(outline, position)[2]:
+        *numbers, code = cells
+        if len(numbers) > _NUMBERS or not _CODE_CELL.search(outline.attributes[code].get("class", "")):
+            return None
+        if not all(_NO_CODE.fullmatch("".join(outline.texts_in(cell))) for cell in numbers):
+            return None
+        lines.append("".join(outline.texts_in(code)).strip("\r\n").rstrip())
+    return CodeBlock("\n".join(lines).strip("\n"), _language_of(outline, position)) if any(lines) else None
 
 
 def _language_of(outline: Outline, position: int) -> str:

@@ -33,12 +33,14 @@ from scrapy_ext.server.extraction.auto.markdown.parts import (
     Grid,
     Selection,
     code_block,
+    code_table,
     grid_of,
     image_of,
     lowered,
     raised,
 )
 from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.page.formulas import FORMULA
 from scrapy_ext.server.extraction.auto.page.text import whole_number
 
 #: Elements within a line. Others begin a block.
@@ -212,6 +214,9 @@ class Reader:
         elif tag in _CODE and self._code is None:
             self._code = []
             return lambda: self._end_code(tag)
+        elif FORMULA in self._outline.attributes[position] and self._code is None:
+            self._code = []
+            return self._end_formula
 
         def finish() -> None:
             if closes:
@@ -231,6 +236,14 @@ class Reader:
             self._append(self._code_span(text))
             if raw[-1].isspace():
                 self._append(Span(SpanKind.TEXT, " ", self._style))
+
+    def _end_formula(self) -> None:
+        """End a formula, which is inline code between dollar signs: TeX has signs that are marks in Markdown."""
+        formula = "".join(self._code or ()).strip("$")
+        self._code = None
+        if formula:
+            sign = Span(SpanKind.TEXT, "$", self._style)
+            self._spans += [sign, self._code_span(formula), sign]
 
     def _code_span(self, text: str) -> Span:
         # A line that begins with a link to such code would define a reference: parsers look for those first.
@@ -366,6 +379,10 @@ class Reader:
     def _take_table(self, position: int) -> bool:
         if self._in_cell or self._code is not None:
             return False
+        if (code := code_table(self._page, position)) is not None:
+            self._flush()
+            self._add(code._replace(text=self._cut(code.text)))
+            return True
         grid = grid_of(self._outline, position)
         if grid is None:
             return False

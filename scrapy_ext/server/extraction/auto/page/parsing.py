@@ -15,6 +15,8 @@ from lxml import etree
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.page.formulas import write_formulas
+
 #: Elements of HTML that can have a shadow root, beside all custom elements.
 _HOSTS: Final = frozenset({
     "article", "aside", "blockquote", "body", "div", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "main",
@@ -109,11 +111,16 @@ MAX_HTML_LENGTH: Final = 6_000_000
 #: The part of a page that is read, in elements. Of those pages, the largest has 18 thousand.
 MAX_ELEMENTS: Final = 60_000
 
-_UNSEEN: Final = ("style", "template", "svg", "object", "math")
+_UNSEEN: Final = ("style", "template", "svg", "object")
 #: Elements of a head.
 _OF_HEAD: Final = frozenset({
     "base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style", "template", "title",
 })  # fmt: skip
+#: Signs of links to the heading that they are in, the elements that have them, and how far around.
+_HEADING_SIGNS: Final = frozenset({"¶", "#", "§", "🔗", "🔗\ufe0e", "⚓", "⚓\ufe0e", "\uf0c1"})
+_LONGEST_SIGN: Final = 10
+_WITH_SIGNS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt"})
+_AROUND_SIGN: Final = 3
 #: Longer values are images or data of scripts, or an attack.
 MAX_VALUE_LENGTH: Final = 10_000
 #: Characters that a tree cannot hold; those of them that are one byte are searched much faster.
@@ -152,10 +159,12 @@ class Parsed(NamedTuple):
 def parsed(html: str) -> Parsed:
     """Return the tree of a page without scripts, styles, templates and comments; an empty one for an empty page."""
     source, tree = _parse_within_bounds(html)
+    write_formulas(tree)
     scripts = _take_scripts(tree)
     compose(tree)
     etree.strip_elements(tree, *_UNSEEN, with_tail=False)
     _strip_noscript(tree)
+    _strip_heading_signs(tree)
     elements = list(tree.iter("*"))
     return Parsed(source, tree, elements, _attributes(elements), scripts)
 
@@ -272,6 +281,16 @@ def _strip_noscript(tree: HtmlElement) -> None:
         etree.strip_tags(tree, "noscript")
     else:
         etree.strip_elements(tree, "noscript", with_tail=False)
+
+
+def _strip_heading_signs(tree: HtmlElement) -> None:
+    """Remove the signs that link to a heading itself, as manuals have them: ``Options ¶``."""
+    for link in list(tree.iter("a")):
+        text = link.text
+        if text and len(text) < _LONGEST_SIGN and not len(link) and text.strip() in _HEADING_SIGNS:
+            around = islice(link.iterancestors(), _AROUND_SIGN)
+            if "#" in link.get("href", "") and any(node.tag in _WITH_SIGNS for node in around):
+                link.drop_tree()
 
 
 def _take_scripts(tree: HtmlElement) -> list[Script]:

@@ -268,6 +268,8 @@ _WIDGET_ROLES: Final = frozenset({"button", "toolbar", "tooltip", "status"})
 _WIDGET_NAMES, _NUMBER_NAMES = load_vocabulary("page_parts").patterns("code_widget", "code_number")
 #: Longest text of a widget, in characters.
 _MAX_WIDGET: Final = 80
+#: Class names of the lines of code.
+_LINE_NAMES: Final = frozenset({"line", "code-line", "token-line"})
 _NOT_SELECTED: Final = re.compile(r"user-select\s*:\s*none", re.IGNORECASE)
 _ONLY_NUMBERS: Final = re.compile(r"[\d\s]+")
 
@@ -294,6 +296,8 @@ def _whole_text(outline: Outline, position: int, displays: Mapping[int, bool]) -
             last, is_line = begun.pop()
             if is_line:
                 written.end_line()
+            elif _is_line_before_another(outline, last):
+                written.break_line(is_empty=not any(outline.texts_in(last)))
             written.text(outline.tails[last], outline.tags[outline.parents[last]])
             continue
         tag = outline.tags[at]
@@ -310,6 +314,15 @@ def _whole_text(outline: Outline, position: int, displays: Mapping[int, bool]) -
         begun.append((at, is_line))
         at += 1
     return written.whole()
+
+
+def _is_line_before_another(outline: Outline, position: int) -> bool:
+    """Return whether an element in a line is a line by its name, and so is the next, without a break between them."""
+    after = outline.ends[position]
+    if outline.tails[position] or after >= len(outline.tags) or outline.parents[after] != outline.parents[position]:
+        return False
+    both = (outline.attributes[at].get("class", "").split() for at in (position, after))
+    return all(not _LINE_NAMES.isdisjoint(names) for names in both)
 
 
 def is_no_code(outline: Outline, position: int, *, outside: bool) -> bool:
@@ -361,6 +374,12 @@ class _WrittenCode:
     def end_line(self) -> None:
         self.begin_line()
         self._is_after_line = True
+
+    def break_line(self, *, is_empty: bool) -> None:
+        """End a line that is not laid out as one by its tag."""
+        if is_empty:
+            self._pieces.append("\n")
+        self.begin_line()
 
     def whole(self) -> str:
         lines = [line.rstrip() for line in "".join(self._pieces).split("\n")]

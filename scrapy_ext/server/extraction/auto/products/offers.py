@@ -151,13 +151,15 @@ def availability_in(text: str) -> str | None:
 
 
 def offer_of(product: Thing, url: str = "") -> Offer:
-    """Return one offer for all those of a product: the first that has a price, in stock if any of them is.
+    """Return one offer for all those of a product: the first that has a price, of those in stock if any of them is.
 
     Where the URL of the page names one of several by its address or its number, that one counts.
     """
     things = list(_offers(product))
     read = [_read(thing) for thing in named_by(url, things) or things]
-    priced = next((offer for offer in read if offer.price), Offer())
+    with_price = [offer for offer in read if offer.price]
+    in_stock = [offer for offer in with_price if offer.availability == IN_STOCK]
+    priced = next(iter(in_stock or with_price), Offer())
     states = {offer.availability for offer in read} - {None}
     availability = IN_STOCK if IN_STOCK in states else OUT_OF_STOCK if states else None
     currency = priced.currency or next((offer.currency for offer in read if offer.currency), None)

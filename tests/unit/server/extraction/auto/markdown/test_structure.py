@@ -188,3 +188,11 @@ def test_what_a_page_hides_and_forms_are_left_out() -> None:
 
 def test_an_empty_page_is_no_text() -> None:
     assert all_of("") == all_of("<html><body><img></body></html>") == ""
+
+
+def test_a_table_with_a_row_for_each_line_of_code_is_code() -> None:
+    row = "<tr><td data-line-number={0}></td><td class='blob-code blob-code-inner js-file-line'>{1}</td></tr>"
+    lines = ["def f():", "    <b>return</b> 1", "", "f()"]
+    html = "<table class=highlight>" + "".join(row.format(*each) for each in enumerate(lines, 1)) + "</table>"
+    assert all_of(html) == "```\ndef f():\n    return 1\n\nf()\n```\n"
+    assert "```" not in all_of(html.replace("></td>", ">a price</td>")), "a table of data"

@@ -18,6 +18,16 @@ from scrapy_ext.server.extraction.auto.page.text import code_text
         ("<pre><code><div>a</div><div><br></div><div>b</div></code></pre>", "a\n\nb"),
         ("<pre><span style='display:block'>a</span><span style='display: block'>b</span></pre>", "a\nb"),
         ("<pre><code><table><tr><td class=lineno>1<td>a<tr><td class=lineno>2<td> b</table></code></pre>", "a\n b"),
+        (
+            "<pre><code><span class=line>a</span><span class=line></span><span class=line> b</span></code></pre>",
+            "a\n\n b",
+        ),
+        (
+            "<pre><code><span class=line>a</span>\n<span class=line></span>\n<span class=line> b</span></code></pre>",
+            "a\n\n b",
+        ),
+        ("<pre><code><span class=token-line>a<br></span><span class=token-line>b</span></code></pre>", "a\nb"),
+        ("<pre><code><span class=line>a</span><span class=note>b</span></code></pre>", "ab"),
         ("<pre>a<br> b</pre>", "a\n b"),
         ("<pre><button>Copy</button><code>ls</code></pre>", "ls"),
         ("<pre><div class=code-header><span>sh</span> <a>Copy</a></div><code>ls</code></pre>", "ls"),
