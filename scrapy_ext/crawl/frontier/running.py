@@ -109,5 +109,6 @@ class Running:
 
     def _callback_failed(self, failure: Failure) -> None:
         entry = current.get()
-        if isinstance(entry, Entry):
+        # A task that a callback has left behind may fail after the end of its request, which is decided then.
+        if isinstance(entry, Entry) and self._memory.tracker.is_open(entry):
             entry.error = f"{type(failure.value).__name__}: {failure.getErrorMessage()}"
