@@ -248,9 +248,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster() -> Iterator[Cluster]:
+def cluster(settings: Mapping[str, object] | None = None) -> Iterator[Cluster]:
     """A server, removed at the end."""
-    made = Cluster()
+    made = Cluster(settings)
     try:
         yield made
     finally:
