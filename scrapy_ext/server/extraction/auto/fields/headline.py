@@ -6,10 +6,13 @@ import re
 from itertools import islice
 from typing import Final
 
+from lxml.html import HtmlElement
+
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.layout import is_of_site
 from scrapy_ext.server.extraction.auto.page.text import is_wide, letters_of, shown_text
 from scrapy_ext.server.extraction.auto.page.urls import site_of, slug_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_HEADLINE_LENGTH: Final = 500
 MAX_HEADINGS: Final = 200
@@ -18,6 +21,13 @@ MIN_PROSE: Final = 40
 #: Words of titles are searched in so many paragraphs, and characters of each.
 MAX_PARAGRAPHS: Final = 30
 MAX_PARAGRAPH_LENGTH: Final = 2_000
+#: Shortest name of a site, in letters, that is searched in parts of titles: shorter ones are in many words.
+MIN_NAME: Final = 4
+#: Fewest long words of a heading that may be a slogan.
+MIN_SLOGAN: Final = 3
+#: Elements of a heading that may be marks.
+MAX_MARKS: Final = 10
+_MARK = load_vocabulary("page_parts").pattern("heading_mark")
 _WORD = re.compile(r"\w{2,}")
 #: A title and its last part, which is often the name of the site.
 _PARTS = re.compile(r"^(.+)\s+[|»·•–—-]\s+([^|»·•]{2,100})$")
@@ -31,16 +41,39 @@ def headline_of(page: Page, thing: Thing | None, focus: Focus) -> str | None:
     the longer one: names of sites and sections are short, and hardly occur in a text.
     """
     heading = _heading_of_content(page, focus)
-    if heading and _is_of_page(page, heading):
-        return _without_known_site(page, heading)
     stated = thing.text("headline") if thing else None
+    if heading and _is_of_page(page, heading) and (stated or _is_article(page) or not _is_slogan(page, heading)):
+        return _without_known_site(page, heading)
     whole = one_line(stated or page.meta("og:title", "twitter:title") or page.title)
     title = without_site(page, whole)
     shown = heading or _first_of_content(page)
+    shown = None if shown and _is_name_of_site(page, shown) else shown
     if shown and not stated and (_is_name_of_site(page, title) or (title == whole and _says_more(page, shown, title))):
         return _without_known_site(page, shown)
     # What stands before the name of the site in a title is the headline.
     return title[:MAX_HEADLINE_LENGTH] or None
+
+
+def _is_article(page: Page) -> bool:
+    return page.meta("og:type") == "article" or "article:published_time" in page.metas
+
+
+def _is_slogan(page: Page, heading: str) -> bool:
+    """Return whether less than half of the words of a heading are in the titles of its page, and several others are.
+
+    Pages of companies show a slogan in the place of their subject. The headlines of articles differ from their titles.
+    """
+    begin = _WORD.findall(heading.casefold())[:2]
+    if any(_WORD.findall(title.casefold())[:2] == begin for title in (page.title, page.meta("og:title")) if title):
+        return False
+    words = _long_words(heading)
+    titles = {word for title in (page.title, page.meta("og:title", "twitter:title")) for word in _long_words(title or "")}
+    both = len(words & titles)
+    return len(words) >= MIN_SLOGAN and 0 < both < len(words) / 2
+
+
+def _long_words(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text.casefold()) if len(word) > 3}
 
 
 def _says_more(page: Page, heading: str, title: str) -> bool:
@@ -78,17 +111,25 @@ def _first_of_content(page: Page) -> str | None:
 
 
 def _is_name_of_site(page: Page, title: str) -> bool:
+    return letters_of(title) in _names_of_site(page)
+
+
+def _names_of_site(page: Page) -> set[str]:
+    """Return the names of the site that the page and its URL give, as letters."""
     names = (page.meta("og:site_name", "application-name") or "", site_of(page.url).partition(".")[0])
-    return letters_of(title) in map(letters_of, names)
+    return {letters for name in names if (letters := letters_of(name))}
 
 
 def _heading_of_content(page: Page, focus: Focus) -> str | None:
     """Return the heading; where that is the end of the title, as the name of a book or site is, the one below it that
     the title begins with.
     """
-    if focus.heading is not None and is_of_site(page, focus.heading):
+    if focus.heading is None or is_of_site(page, focus.heading):
         return None
-    heading, parts = focus.heading_text, _PARTS.match(page.title or "")
+    heading, parts = _without_marks(page, focus.heading, focus.heading_text or ""), _PARTS.match(page.title or "")
+    other = page.meta("og:title") or page.title or ""
+    if _is_name_of_site(page, heading) and other and letters_of(heading) not in letters_of(other):
+        return None
     if heading and letters_of(heading) == letters_of(page.title or ""):
         return _other_than_site(page, heading, focus)
     if not heading or not parts or letters_of(heading) != letters_of(parts.group(2)):
@@ -100,6 +141,17 @@ def _heading_of_content(page: Page, focus: Focus) -> str | None:
     if found is None and len(begin) > len(letters_of(heading)) and _is_of_text(page, parts.group(1), heading):
         return None
     return found or heading
+
+
+def _without_marks(page: Page, node: HtmlElement, text: str) -> str:
+    """Return the text of a heading without the labels at its beginning and the sign of a link to it at its end."""
+    for part in islice(node.iter("span", "a", "small"), MAX_MARKS):
+        mark = shown_text(part, MAX_HEADLINE_LENGTH) if _MARK.search(page.names(part)) else ""
+        if text.startswith(mark) and text != mark:
+            text = text.removeprefix(mark).strip()
+        elif not letters_of(mark):
+            text = text.removesuffix(mark).strip()
+    return text
 
 
 def _other_than_site(page: Page, heading: str, focus: Focus) -> str:
@@ -125,16 +177,32 @@ def _is_of_page(page: Page, heading: str) -> bool:
 
 
 def _without_known_site(page: Page, heading: str) -> str:
-    """Return a heading without the name of its site at the end, where the page or its URL gives that name."""
+    """Return a heading without the name of its site at the end, where the page or its URL gives that name.
+
+    A heading that repeats the whole title loses the sections of the site before that name, too.
+    """
     parts = _PARTS.match(heading)
-    names = (page.meta("og:site_name", "application-name") or "", site_of(page.url).partition(".")[0])
-    return parts.group(1) if parts and letters_of(parts.group(2)) in map(letters_of, names) else heading
+    if not parts:
+        return heading
+    if letters_of(parts.group(2)) in _names_of_site(page):
+        return parts.group(1)
+    is_title = letters_of(heading) == letters_of(page.title or "")
+    return without_site(page, heading) if is_title and _names_site(page, parts.group(2)) else heading
 
 
 def without_site(page: Page, title: str) -> str:
-    """Return a title without the name of its site at the end."""
-    site = one_line(page.meta("og:site_name", "application-name")).casefold()
+    """Return a title without the name of its site at the end, and without the sections of the site before that."""
+    parts = _PARTS.match(title)
+    if parts and _names_site(page, parts.group(2)):
+        return parts.group(1).partition(" | ")[0].strip()
     match = _SITE_PART.match(title)
-    if match and (not site or match.group(2).casefold() in site or site in match.group(2).casefold()):
-        return match.group(1)
-    return title
+    return match.group(1) if match and not page.meta("og:site_name", "application-name") else title
+
+
+def _names_site(page: Page, part: str) -> bool:
+    """Return whether the last part of a title is, has, or is in a name of the site."""
+    letters = letters_of(part)
+    return any(
+        letters == name or (min(len(letters), len(name)) >= MIN_NAME and (name in letters or letters in name))
+        for name in _names_of_site(page)
+    )
