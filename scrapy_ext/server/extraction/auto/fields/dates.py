@@ -8,15 +8,15 @@ no date.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta, timezone
-from functools import lru_cache
+from datetime import date, datetime, timedelta, timezone
 from itertools import islice
 from typing import Final, NamedTuple
 
-import dateparser
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.fields.calendars import ERAS, day_of, solar_day
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.sources import lowest
 from scrapy_ext.server.extraction.auto.page.urls import host_of
@@ -29,6 +29,7 @@ _VOCABULARY: Final = load_vocabulary("dates")
 # A time is read where it is surely one: beside its date, or with ``PM``, a zone or a word for the clock.
 
 _MORNING, _AFTERNOON = map(_VOCABULARY.text, ("morning", "afternoon"))
+_BEFORE_NOON, _AFTER_NOON = map(_VOCABULARY.text, ("before_noon", "after_noon"))
 _JOINING, _CLOCK, _BEFORE_DATE = map(_VOCABULARY.text, ("before_time", "clock", "before_date"))
 #: Hours from UTC of the zones with one meaning, by their names.
 _ZONES: Final = {zone: int(hours) for hours, zones in _VOCABULARY.groups("zones").items() for zone in zones}
@@ -38,13 +39,14 @@ _TIME: Final = rf"""
     (?<!\d)(?P<hour>\d\d?)
     (?:\s?[:：h時时시]\s?(?P<minute>\d\d)(?!\d)|\.(?P<dotted>\d\d)(?!\d|\.\d)|(?=\s?[apAP]\.?\s?[mM]\b))
     (?:[:分분]\s?(?P<second>\d\d)(?!\d)(?:[.,]\d{{1,9}})?)?[分분]?
-    (?:\s?(?P<half>[apAP])\.?\s?[mM]\b\.?)?
+    (?:\s?(?P<half>[apAP])\.?\s?[mM]\b\.?|\s?(?P<early>{_BEFORE_NOON})(?!\w)|\s?(?P<late>{_AFTER_NOON})(?!\w))?
     (?:\s?(?P<clock>{_CLOCK})(?!\w))?
     (?:\s?(?P<zone>[A-Za-z]{{1,4}}(?![\w/]))?\s?\(?(?P<offset>{_OFFSET})?\)?)?
 """
 #: A time right after a date; with another sign between, it must show that it is one.
 _AFTER = re.compile(rf"(?P<far>\s*[|·•–—/-])?[\s,T]{{0,3}}(?P<joining>{_JOINING})?\s*{_TIME}", re.VERBOSE)
 _BEFORE = re.compile(rf"{_TIME}[\s,]{{1,3}}(?:{_BEFORE_DATE})?\s*$", re.VERBOSE)
+_SURE_PARTS: Final = ("half", "early", "late", "am", "pm", "clock", "offset", "joining")
 #: Characters before a date that may hold its time.
 MAX_BEFORE: Final = 40
 
@@ -72,16 +74,16 @@ def time_beside(text: str, start: int, end: int) -> ClockTime | None:
 def _clock_time(match: re.Match[str]) -> ClockTime | None:
     parts = match.groupdict()
     sure = (
-        any(parts.get(name) for name in ("half", "am", "pm", "clock", "offset", "joining")) or _zone(parts) is not None
+        any(parts.get(name) for name in _SURE_PARTS) or _zone(parts) is not None
     )
     if (parts["dotted"] or parts.get("far")) and not sure:
         # ``5 May 2024 · 3:45`` may be the length of a film.
         return None
     hour, minute, second = int(parts["hour"]), int(parts["minute"] or parts["dotted"] or 0), int(parts["second"] or 0)
     half = (parts["half"] or "").lower()
-    if (half == "p" or parts["pm"]) and hour < 12:
+    if (half == "p" or parts["pm"] or parts["late"]) and hour < 12:
         hour += 12
-    elif (half == "a" or parts["am"]) and hour == 12:
+    elif (half == "a" or parts["am"] or parts["early"]) and hour == 12:
         hour = 0
     if hour > 23 or minute > 59 or second > 59:
         return None
@@ -120,18 +122,27 @@ EARLIEST_YEAR: Final = 1971
 #: The furthest date in the future that is believed.
 LATEST: Final = timedelta(days=366)
 
-_MONTH: Final = r"[^\W\d_]{3,12}\.?"
+#: A name of a month: letters with their marks, which scripts of India have as signs of their own.
+_LETTER: Final = "[^\\s\\d\\x21-\\x40\\x5b-\\x60\\x7b-\\xb4\\xb6-\\xbf\\u2010-\\u2027\\u060c\\u061b\\u3000-\\u303f|]"
+_MONTH: Final = rf"(?:(?:كانون|تشرين)\s{_LETTER}{{4,6}}|[ก-ฮ]{_LETTER}?\.[ก-ฮ]\.|{_LETTER}{{2,14}})\.?"
 _YEAR: Final = r"(?:19|20)\d\d"
+#: Years of the Persian and the Thai calendar as well.
+_ANY_YEAR: Final = r"(?:19|20|1[34]|25)\d\d"
 #: Two digits are a year only beside the name of a month, and where no unit follows them.
 _SURE_MONTH: Final = _VOCABULARY.text("month")
 _SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b)[^\W\d_])"
 #: Dates as people write them.
 _WRITTEN = re.compile(
     rf"""
-      (?<!\d)(?P<iso>{_YEAR}[-/.]\d\d?[-/.]\d\d?)(?!\d)
+      (?<!\d)(?P<iso>{_YEAR}(?:\.\s|\s?[-/.])\d\d?(?:\.\s|\s?[-/.]\s?)\d\d?)(?!\d)
+    | (?<!\d)(?P<solar>1[34]\d\d[-/]\d\d?[-/]\d\d?)(?!\d)
     | (?P<han>{_YEAR}\s?[年년]\s?\d\d?\s?[月월]\s?\d\d?\s?[日일]?)
-    | (?<!\d)(?P<numeric>\d\d?[-/.]\s?\d\d?[-/.]\s?(?:{_YEAR}|\d\d(?!\d)))(?!\d)
-    | (?<!\d)(?P<day_first>\d\d?(?:st|nd|rd|th|er|º|°|\.)?\s?(?:de\s|of\s)?{_MONTH},?\s(?:de\s|del\s)?{_YEAR})(?!\d)
+    | (?P<era>(?:{"|".join(ERAS)})\s?(?:\d{{1,3}}|元)\s?年\s?\d\d?\s?月\s?\d\d?\s?日)
+    | (?<!\d)(?P<numeric>\d\d?(?:\s/\s\d\d?\s/\s{_YEAR}|[-/.]\s?\d\d?[-/.]\s?(?:{_YEAR}|\d\d(?!\d|:\d))))(?!\d)
+    | (?<!\d)(?P<viet>\d\d?\s?tháng\s?\d\d?(?:,|\s?năm)?\s?{_YEAR})(?!\d)
+    | (?<!\d)(?P<year_first>{_YEAR}[.,]?\s(?:(?:m|gada)\.?\s)?(?:\d\d?\.?\s{_MONTH}|{_MONTH}\s\d\d?(?![\d:])\.?))
+    | (?<!\d)(?P<day_first>\d\d?(?:st|nd|rd|th|er|º|°|ª|\.|-а|-го)?(?:\s?(?:de\s|of\s|d['’]))?\s?{_MONTH},?\s
+        (?:de\s|del\s|พ\.ศ\.\s)?{_ANY_YEAR})(?!\d)
     | (?<!\d)(?P<hyphened>\d\d?-{_MONTH}-{_YEAR})(?!\d)
     | (?P<month_first>{_MONTH}\s\d\d?(?:st|nd|rd|th)?,?\s{_YEAR})(?!\d)
     | (?<![\w:.,/-])(?P<short_day_first>\d\d?(?:\.?\s|-){_SURE_MONTH}(?:,?\s|-){_SHORT_YEAR})
@@ -139,6 +150,9 @@ _WRITTEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+#: The name of the month of such a date, and its numbers.
+_NAME = re.compile(_MONTH)
+_JOINING_WORD = re.compile(r"(?<=[\d.])(?:st|nd|rd|th|er|-го|-а)(?!\w)|\b(?:de|of|del|m|gada)\b\.?|พ\.ศ\.|\bd['’]", re.IGNORECASE)
 _ISO_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?=$|[T ])")
 #: What may follow a date for machines: the name of its zone in brackets.
 _ISO_END = re.compile(r"\s*(?:\[[\w/+-]{1,40}\])?")
@@ -169,7 +183,7 @@ class Date(NamedTuple):
 
 def read(text: str | None, page: Page) -> Date | None:
     """Return the first date in a short text; None where there is none, or only ambiguous ones."""
-    raw = one_line(text)[:MAX_TEXT_LENGTH]
+    raw = one_line(text if not text or text.isascii() else text.translate(_DIRECTIONS))[:MAX_TEXT_LENGTH]
     return machine_date(raw) or _of_people(raw, page)
 
 
@@ -218,10 +232,19 @@ def _plausible(moment: datetime) -> datetime | None:
 
 
 def _of_people(text: str, page: Page) -> Date | None:
+    shown, text = text, in_ascii_digits(text)
     for match in _WRITTEN.finditer(text):
         kind, found = match.lastgroup, match.group()
+        numbers = [int(number) for number in _NUMBERS.findall(found)]
         if kind in {"iso", "han"}:
-            moment = _moment([int(number) for number in _NUMBERS.findall(found)])
+            moment = _moment(numbers)
+        elif kind == "solar":
+            moment = _at_midnight(solar_day(*numbers)) if page.language == "fa" else None
+        elif kind == "era":
+            year = ERAS[found[:2]] + (1 if "元" in found else numbers[0])
+            moment = _moment([year, *numbers[-2:]])
+        elif kind == "viet":
+            moment = _moment(numbers[::-1])
         elif kind == "numeric":
             moment = _numeric(found, page)
         elif kind in {"short_day_first", "short_month_first"}:
@@ -231,9 +254,9 @@ def _of_people(text: str, page: Page) -> Date | None:
         if moment is not None:
             time = time_beside(text, match.start(), match.end())
             if time is None:
-                return Date(_formatted(moment), found)
+                return Date(_formatted(moment), shown[match.start() : match.end()])
             start, end = min(match.start(), time.start), max(match.end(), time.end)
-            return Date(_formatted(_at(moment, time)), text[start:end].strip(" ,"))
+            return Date(_formatted(_at(moment, time)), shown[start:end].strip(" ,"))
     return None
 
 
@@ -274,30 +297,27 @@ def _order(page: Page) -> str | None:
 
 
 def _with_month_name(text: str, page: Page) -> datetime | None:
-    moment = _parsed(text, page.language)
-    return None if moment is None else _plausible(moment)
+    first, second = (int(number) for number in _NUMBERS.findall(text))
+    name = _NAME.search(_JOINING_WORD.sub("", text))
+    year, day = (first, second) if first > second else (second, first)
+    return _at_midnight(day_of(year, name.group(), day, page.language)) if name else None
 
 
-#: Languages that dateparser has by other names.
-_DATEPARSER_NAMES: Final = {"no": "nb", "nn": "nb"}
+def _at_midnight(day: date | None) -> datetime | None:
+    return _moment([day.year, day.month, day.day]) if day else None
 
 
-@lru_cache(maxsize=256)
-def _parsed(text: str, page_language: str | None) -> datetime | None:
-    """Return the moment of a date with the name of a month. A page shows the same one several times."""
-    for language in dict.fromkeys((_DATEPARSER_NAMES.get(page_language or "", page_language), "en")):
-        try:
-            moment: datetime | None = dateparser.parse(
-                text,
-                languages=[language] if language else ["en"],
-                settings={"STRICT_PARSING": True, "PARSERS": ["absolute-time"]},
-            )
-        except ValueError:
-            # A language that dateparser does not know.
-            continue
-        if moment is not None:
-            return moment
-    return None
+#: Decimal digits of all scripts, by their codes, as those of ASCII.
+_ASCII_DIGITS: Final = {
+    code: str(value) for code in range(0x80, 0x1FC00) if (value := unicodedata.decimal(chr(code), -1)) >= 0
+}
+#: Marks of the direction of a text stand where a space may.
+_DIRECTIONS: Final = dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " ")
+
+
+def in_ascii_digits(text: str) -> str:
+    """Return a text of the same length with the digits of all scripts as those of ASCII."""
+    return text if text.isascii() else text.translate(_ASCII_DIGITS)
 
 
 def _formatted(moment: datetime) -> str:
@@ -307,7 +327,7 @@ def _formatted(moment: datetime) -> str:
 def is_mostly_date(text: str) -> bool:
     """Return whether a line is a date and little else."""
     # Most lines have no number, and this is found much faster than that they have no date.
-    match = _WRITTEN.search(text) if _NUMBERS.search(text) else None
+    match = _WRITTEN.search(in_ascii_digits(text)) if _NUMBERS.search(text) else None
     return match is not None and len(text) - len(match.group()) <= MAX_WORDS_LENGTH
 
 
@@ -367,17 +387,21 @@ def _scored_dates(page: Page, focus: Focus, *, modified: bool) -> Iterator[tuple
         distance = abs(focus.distance(node))
         if sure is None or not (sure or distance <= NEAR):
             continue
-        date = next((date for text in _texts(node) if (date := read(text, page))), None)
+        date = next((date for text in _texts(node, modified=modified) if (date := read(text, page))), None)
         if date:
             yield distance - (NEAR if sure else 0), date
 
 
-def _texts(node: HtmlElement) -> tuple[str, ...]:
+def _texts(node: HtmlElement, *, modified: bool) -> tuple[str, ...]:
     """Return the texts of a node that may be its date, the more exact ones first."""
+    text = node_text(node, MAX_TEXT_LENGTH)
+    if modified and _has_both(text):
+        change = _MODIFIED_WORD.search(text)
+        return (text[change.start() :],) if change else ()
     inner = [time.get("datetime") for time in node.iter("time") if time.get("datetime")]
     # Several times in it are those of several things.
     own = inner[0] if len(inner) == 1 else node.get("datetime")
-    return (own or "", node.get("content") or "", node_text(node, MAX_TEXT_LENGTH))
+    return (own or "", node.get("content") or "", text)
 
 
 def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
@@ -396,12 +420,34 @@ def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
 
 def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
     """Return True for a node named as the wanted date, False for just a date, None for the other one."""
-    names = page.names(node)
-    is_modified = bool(_MODIFIED_NAME.search(names) or _MODIFIED_WORD.search(node_text(node, MAX_TEXT_LENGTH)))
-    if modified or is_modified:
-        return True if modified and is_modified else None
+    names, text = page.names(node), node_text(node, MAX_TEXT_LENGTH)
+    both = _has_both(text)
+    is_modified = not both and bool(_MODIFIED_NAME.search(names) or _MODIFIED_WORD.search(text))
+    if modified:
+        return True if both or is_modified else None
+    if is_modified:
+        return None
     named = bool(_PUBLISHED_NAME.search(names)) or node.get("pubdate") is not None
-    return named or _PUBLISHED_WORD.fullmatch(_label_of(node)) is not None
+    return named or any(_is_published_label(each) for each in (_label_of(node), _before_date(text)))
+
+
+def _has_both(text: str) -> bool:
+    """Return whether a text has a date, and behind it the word for a change with another date or time."""
+    date = _WRITTEN.search(in_ascii_digits(text))
+    change = _MODIFIED_WORD.search(text, date.end()) if date else None
+    if not date or not change:
+        return False
+    time = time_beside(text, date.start(), date.end())
+    return _NUMBERS.search(text, max(date.end(), time.end if time else 0)) is not None
+
+
+def _before_date(text: str) -> str:
+    date = _WRITTEN.search(in_ascii_digits(text))
+    return text[: date.start()].strip() if date and date.start() <= MAX_LABEL_LENGTH else ""
+
+
+def _is_published_label(text: str) -> bool:
+    return bool(text) and _PUBLISHED_WORD.fullmatch(text) is not None
 
 
 def _label_of(node: HtmlElement) -> str:
