@@ -46,6 +46,8 @@ ARTICLE_TYPES: Final = (
     "AdvertiserContentArticle", "SatiricalArticle", "MedicalScholarlyArticle", "LiveBlogPosting",
     "SocialMediaPosting", "APIReference", "Recipe", "HowTo",
 )  # fmt: skip
+#: Types of the first post of a thread, where that names its author.
+THREAD_TYPES: Final = ("DiscussionForumPosting", "Question")
 #: Types of the page itself, which are used when there is no article.
 PAGE_TYPES: Final = ("WebPage", "ItemPage", "AboutPage", "MedicalWebPage")
 MAX_MEDIA: Final = 50
@@ -131,7 +133,8 @@ def main_article(page: Page, focus: Focus) -> Thing | None:
         own = [thing for thing in things if _is_main(page, thing, focus)]
         # Many articles without one of this page are a list.
         things = own or (things if len(things) <= 2 else [])
-    return _first_thing(things) or _first_thing(page.markup.things(*PAGE_TYPES))
+    opening = next((thing for thing in page.markup.things(*THREAD_TYPES) if thing.values("author")), None)
+    return _first_thing(things) or opening or _first_thing(page.markup.things(*PAGE_TYPES))
 
 
 def _first_thing(things: list[Thing]) -> Thing | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.items import Author
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.layout import way_to
 from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.auto.page.sources import lowest
 from scrapy_ext.server.extraction.auto.page.text import letters_of
@@ -26,6 +28,12 @@ MAX_LABEL_LENGTH: Final = 15
 MAX_NODES: Final = 40
 #: How far from the heading, in elements, authors are shown at most; lines that nothing names, half as far.
 NEAR: Final = 60
+#: How many levels up parts of several authors have a box in common.
+BOX_STEPS: Final = 2
+#: Most parts of authors beside the nearest one.
+MAX_BESIDE: Final = 5
+#: Most words of a name that the text shows.
+MAX_WORDS: Final = 6
 #: By how many elements a link to the author is nearer than a box around it.
 LINK_BONUS: Final = 20
 
@@ -108,19 +116,35 @@ def _of_metas(page: Page) -> list[Author]:
 
 
 def _shown(page: Page, focus: Focus) -> list[Author]:
-    """Return the authors in the part named so that is nearest to the heading."""
-    return lowest(_scored_parts(page, focus)) or []
+    """Return the authors in the part named so that is nearest to the heading, and in the parts like it beside it."""
+    scored = list(_scored_parts(page, focus))
+    nearest = lowest(scored)
+    if nearest is None:
+        return []
+    first, found = nearest
+    beside = [part for _, part in scored if part[0] is not first and _are_alike(first, part[0])]
+    if len(beside) > MAX_BESIDE:
+        return []  # A list of things that have authors each.
+    return [*found, *(author for _, authors in beside for author in authors)]
 
 
-def _scored_parts(page: Page, focus: Focus) -> Iterator[tuple[float, list[Author]]]:
+def _are_alike(first: HtmlElement, second: HtmlElement) -> bool:
+    """Return whether two elements stand side by side in boxes of the same markup."""
+    if way_to(first, BOX_STEPS) != way_to(second, BOX_STEPS):
+        return False
+    around = set(islice(first.iterancestors(), BOX_STEPS))
+    return any(box in around for box in islice(second.iterancestors(), BOX_STEPS))
+
+
+def _scored_parts(page: Page, focus: Focus) -> Iterator[tuple[float, tuple[HtmlElement, list[Author]]]]:
     for node in _nodes(page):
         distance = abs(focus.distance(node))
-        if distance > NEAR or focus.elsewhere(node):
+        if distance > NEAR or focus.elsewhere(node) or focus.in_card(node):
             continue
         found = _of_node(page, node)
         precise = node.tag == "a" or node.get("itemprop") in {"author", "name"}
         if found:
-            yield distance - (LINK_BONUS if precise and not _is_aside(node, focus) else 0), found
+            yield distance - (LINK_BONUS if precise and not _is_aside(node, focus) else 0), (node, found)
 
 
 def _is_aside(node: HtmlElement, focus: Focus) -> bool:
@@ -151,7 +175,7 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
         return []
     links = [node] if node.tag == "a" else list(node.iter("a"))[:MAX_AUTHORS]
     profiles = {node_text(link, MAX_NAME_LENGTH).casefold(): page.link(link.get("href")) for link in links}
-    names = names_in(raw, leading=_LINE_LEADING)
+    names = [name for name in names_in(raw, leading=_LINE_LEADING) if len(name.split()) <= MAX_WORDS]
     return [Author(name=name, nameRaw=raw, url=profiles.get(name.casefold())) for name in names]
 
 
@@ -161,7 +185,7 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
         leading = next((each for each in (_LINE_LEADING, of_language) if each.match(text)), None)
         if leading is not None and len(text) <= MAX_LINE_LENGTH and abs(focus.distance(node)) <= NEAR // 2:
             names = [name for name in names_in(text, leading) if _begins_name(name, text) and len(name.split()) <= 4]
-            if names and not focus.elsewhere(node):
+            if names and not focus.elsewhere(node) and not focus.in_card(node):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
 
@@ -176,7 +200,7 @@ def _of_signature(page: Page, focus: Focus) -> list[Author]:
     found: dict[str, list[str]] = {}
     for node, text in page.lines:
         match = _SIGNATURE.match(text) if len(text) <= MAX_LINE_LENGTH else None
-        if match and not focus.elsewhere(node):
+        if match and not focus.elsewhere(node) and not focus.in_card(node):
             names = names_in(text[match.end() :])
             if names and all(name[:1].isupper() and 2 <= len(name.split()) <= 4 for name in names):
                 found.setdefault(text, names)

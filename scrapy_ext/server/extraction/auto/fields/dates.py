@@ -334,6 +334,9 @@ def is_mostly_date(text: str) -> bool:
 MAX_NODES: Final = 60
 #: Greatest distance from the heading, in elements, of a date in an element that is not named so.
 NEAR: Final = 40
+#: The same for an element that is named a date: buttons to share, an image and a summary may stand before it.
+FAR: Final = 80
+_DATE_NAME = re.compile(r"\b(?:date|time|datum|fecha|datetime)\b")
 #: Longest label of a date, in characters.
 MAX_LABEL_LENGTH: Final = 30
 
@@ -368,7 +371,7 @@ def _chosen(page: Page, focus: Focus, stated: list[str], *, modified: bool) -> D
 def _exact_times(page: Page, focus: Focus, *, modified: bool) -> Iterator[Date]:
     for node in islice(page.tree.iter("time"), MAX_NODES):
         date = machine_date(one_line(node.get("datetime"))[:MAX_TEXT_LENGTH])
-        if date and _is_wanted(page, node, modified=modified) is not None and not focus.elsewhere(node):
+        if date and _is_wanted(page, node, modified=modified) is not None and not focus.elsewhere(node) and not focus.in_card(node):
             yield date
 
 
@@ -385,7 +388,7 @@ def _scored_dates(page: Page, focus: Focus, *, modified: bool) -> Iterator[tuple
     for node in _nodes(page, focus):
         sure = _is_wanted(page, node, modified=modified)
         distance = abs(focus.distance(node))
-        if sure is None or not (sure or distance <= NEAR):
+        if sure is None or not (sure or distance <= (FAR if _DATE_NAME.search(page.names(node)) else NEAR)):
             continue
         date = next((date for text in _texts(node, modified=modified) if (date := read(text, page))), None)
         if date:
@@ -414,7 +417,7 @@ def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
     ]
     candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
     for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]:
-        if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not focus.elsewhere(node):
+        if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not focus.elsewhere(node) and not focus.in_card(node):
             yield node
 
 

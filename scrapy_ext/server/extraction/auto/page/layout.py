@@ -106,6 +106,10 @@ _WORD = re.compile(r"[^\W_]+")
 _TITLE_NAMES: Final = ("title", "product-name", "productname", "product_name")
 _NO_HEADINGS: Final = frozenset({"meta", "link", "title", "input", "img"})
 MAX_HEADINGS: Final = 400
+#: Most elements of a card of another page.
+MAX_CARD: Final = 60
+#: Shortest title of a card that is no name of a person, in characters.
+MIN_CARD_TITLE: Final = 25
 #: A heading belongs to a title with this share of common words: one of ten, as titles also name the site and section.
 ALIKE: Final = 0.1
 #: The least sum of that share and 0.5 for an ``<h1>``: other headings need nearly half of the words.
@@ -129,6 +133,8 @@ class Focus:
             lambda node: node.tag in _ELSEWHERE_TAGS or is_elsewhere[page.names(node)],
             ends=self.path.__contains__,
         )
+
+        self._cards = Parts(self._is_card, ends=self.path.__contains__)
 
     @cached_property
     def heading_text(self) -> str | None:
@@ -162,6 +168,25 @@ class Focus:
     def elsewhere(self, node: HtmlElement) -> bool:
         """Return whether a node is in a part of the page about other things. No part with the heading is one."""
         return self._others.hold(node)
+
+    def in_card(self, node: HtmlElement) -> bool:
+        """Return whether a node is in a card of another page: a small box with a heading that links there."""
+        return self._cards.hold(node)
+
+    def _is_card(self, box: HtmlElement) -> bool:
+        outline = self._page.outline
+        at = outline.order.get(box)
+        if at is None or outline.ends[at] - at > MAX_CARD:
+            return False
+        return any(self._names_other_page(heading) for heading in box.iter("h2", "h3", "h4", "h5"))
+
+    def _names_other_page(self, heading: HtmlElement) -> bool:
+        links = (*heading.iter("a"), *islice(heading.iterancestors("a"), 1))
+        urls = [url for link in links if (url := self._page.link(link.get("href")))]
+        text, own = node_text(heading, 500), self.heading_text
+        # Boxes about authors have their names as headings. Posts of a thread repeat its title, with links to themselves.
+        is_name = len(text) < MIN_CARD_TITLE and text.isascii()
+        return bool(urls) and not is_name and not any(map(self._page.is_at, urls)) and not (own and own in text)
 
     def _find_heading(self) -> HtmlElement | None:
         scored: list[tuple[float, HtmlElement]] = []
