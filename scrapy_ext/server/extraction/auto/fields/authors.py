@@ -29,7 +29,7 @@ MAX_NODES: Final = 40
 #: How far from the heading, in elements, authors are shown at most; lines that nothing names, half as far.
 NEAR: Final = 60
 #: How many levels up parts of several authors have a box in common.
-BOX_STEPS: Final = 2
+BOX_STEPS: Final = 4
 #: Most parts of authors beside the nearest one.
 MAX_BESIDE: Final = 5
 #: Most words of a name that the text shows.
@@ -175,7 +175,8 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
         return []
     links = [node] if node.tag == "a" else list(node.iter("a"))[:MAX_AUTHORS]
     profiles = {node_text(link, MAX_NAME_LENGTH).casefold(): page.link(link.get("href")) for link in links}
-    names = [name for name in names_in(raw, leading=_LINE_LEADING) if len(name.split()) <= MAX_WORDS]
+    # What stands behind a dash is the medium.
+    names = [name for name in names_in(raw.partition(" - ")[0], leading=_LINE_LEADING) if len(name.split()) <= MAX_WORDS]
     return [Author(name=name, nameRaw=raw, url=profiles.get(name.casefold())) for name in names]
 
 

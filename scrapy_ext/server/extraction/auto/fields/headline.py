@@ -23,6 +23,8 @@ MAX_PARAGRAPHS: Final = 30
 MAX_PARAGRAPH_LENGTH: Final = 2_000
 #: Shortest name of a site, in letters, that is searched in parts of titles: shorter ones are in many words.
 MIN_NAME: Final = 4
+#: Most words of a title that may be the name of its site alone.
+MAX_SITE_WORDS: Final = 4
 #: Fewest long words of a heading that may be a slogan.
 MIN_SLOGAN: Final = 3
 #: Elements of a heading that may be marks.
@@ -130,7 +132,7 @@ def _heading_of_content(page: Page, focus: Focus) -> str | None:
     other = page.meta("og:title") or page.title or ""
     if _is_name_of_site(page, heading) and other and letters_of(heading) not in letters_of(other):
         return None
-    if heading and letters_of(heading) == letters_of(page.title or ""):
+    if heading and letters_of(heading) == letters_of(page.title or "") and len(heading.split()) <= MAX_SITE_WORDS:
         return _other_than_site(page, heading, focus)
     if not heading or not parts or letters_of(heading) != letters_of(parts.group(2)):
         return heading

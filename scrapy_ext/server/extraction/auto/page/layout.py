@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.sources import highest
-from scrapy_ext.server.extraction.auto.page.text import Found, layout_text, node_text, shown_text
+from scrapy_ext.server.extraction.auto.page.text import Found, is_wide, layout_text, node_text, shown_text
 from scrapy_ext.server.extraction.auto.page.urls import parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -185,7 +185,7 @@ class Focus:
         urls = [url for link in links if (url := self._page.link(link.get("href")))]
         text, own = node_text(heading, 500), self.heading_text
         # Boxes about authors have their names as headings. Posts of a thread repeat its title, with links to themselves.
-        is_name = len(text) < MIN_CARD_TITLE and text.isascii()
+        is_name = len(text) < MIN_CARD_TITLE and not is_wide(text[:1] or " ")
         return bool(urls) and not is_name and not any(map(self._page.is_at, urls)) and not (own and own in text)
 
     def _find_heading(self) -> HtmlElement | None:
