@@ -47,7 +47,9 @@ def main() -> None:
                 row[entry["split"], field, "right"] += is_right(field, true, item)
         for field, true in entry["labels"].items() if asked.wrong and entry["split"] == "tuned" else ():
             if not is_right(field, true, item):
-                print(entry["language"], field, entry["file"], entry["url"], "| true", true, "| found", FOUND[field](item))
+                print(
+                    entry["language"], field, entry["file"], entry["url"], "| true", true, "| found", FOUND[field](item)
+                )
     for (kind, language), row in sorted(rows.items()) if not asked.wrong else ():
         fields = sorted({field for _, field, counted in row if counted})
         print(kind, language, *(f"| {split}: {_cells(row, split, fields)}" for split in SPLITS))

@@ -176,7 +176,9 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
     links = [node] if node.tag == "a" else list(node.iter("a"))[:MAX_AUTHORS]
     profiles = {node_text(link, MAX_NAME_LENGTH).casefold(): page.link(link.get("href")) for link in links}
     # What stands behind a dash is the medium.
-    names = [name for name in names_in(raw.partition(" - ")[0], leading=_LINE_LEADING) if len(name.split()) <= MAX_WORDS]
+    names = [
+        name for name in names_in(raw.partition(" - ")[0], leading=_LINE_LEADING) if len(name.split()) <= MAX_WORDS
+    ]
     return [Author(name=name, nameRaw=raw, url=profiles.get(name.casefold())) for name in names]
 
 

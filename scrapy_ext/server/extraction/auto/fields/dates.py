@@ -73,9 +73,7 @@ def time_beside(text: str, start: int, end: int) -> ClockTime | None:
 
 def _clock_time(match: re.Match[str]) -> ClockTime | None:
     parts = match.groupdict()
-    sure = (
-        any(parts.get(name) for name in _SURE_PARTS) or _zone(parts) is not None
-    )
+    sure = any(parts.get(name) for name in _SURE_PARTS) or _zone(parts) is not None
     if (parts["dotted"] or parts.get("far")) and not sure:
         # ``5 May 2024 · 3:45`` may be the length of a film.
         return None
@@ -122,7 +120,8 @@ EARLIEST_YEAR: Final = 1971
 #: The furthest date in the future that is believed.
 LATEST: Final = timedelta(days=366)
 
-#: A name of a month: letters with their marks, which scripts of India have as signs of their own.
+#: A letter or a mark of a letter, which scripts of India write as signs of their own. The micro sign is not excluded:
+#: without regard to case it equals a Greek letter.
 _LETTER: Final = "[^\\s\\d\\x21-\\x40\\x5b-\\x60\\x7b-\\xb4\\xb6-\\xbf\\u2010-\\u2027\\u060c\\u061b\\u3000-\\u303f|]"
 _MONTH: Final = rf"(?:(?:كانون|تشرين)\s{_LETTER}{{4,6}}|[ก-ฮ]{_LETTER}?\.[ก-ฮ]\.|{_LETTER}{{2,14}})\.?"
 _YEAR: Final = r"(?:19|20)\d\d"
@@ -134,7 +133,7 @@ _SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(
 #: Dates as people write them.
 _WRITTEN = re.compile(
     rf"""
-      (?<!\d)(?P<iso>{_YEAR}(?:\.\s|\s?[-/.])\d\d?(?:\.\s|\s?[-/.]\s?)\d\d?)(?!\d)
+      (?<!\d)(?P<iso>{_YEAR}\.\s\d\d?\.\s\d\d?(?!\d)\.?|{_YEAR}\s?[-/.]\s?\d\d?\s?[-/.]\s?\d\d?(?!\d))
     | (?<!\d)(?P<solar>1[34]\d\d[-/]\d\d?[-/]\d\d?)(?!\d)
     | (?P<han>{_YEAR}\s?[年년]\s?\d\d?\s?[月월]\s?\d\d?\s?[日일]?)
     | (?P<era>(?:{"|".join(ERAS)})\s?(?:\d{{1,3}}|元)\s?年\s?\d\d?\s?月\s?\d\d?\s?日)
@@ -152,7 +151,9 @@ _WRITTEN = re.compile(
 )
 #: The name of the month of such a date, and its numbers.
 _NAME = re.compile(_MONTH)
-_JOINING_WORD = re.compile(r"(?<=[\d.])(?:st|nd|rd|th|er|-го|-а)(?!\w)|\b(?:de|of|del|m|gada)\b\.?|พ\.ศ\.|\bd['’]", re.IGNORECASE)
+_JOINING_WORD = re.compile(
+    r"(?<=[\d.])(?:st|nd|rd|th|er|-го|-а)(?!\w)|\b(?:de|of|del|m|gada)\b\.?|พ\.ศ\.|\bd['’]", re.IGNORECASE
+)
 _ISO_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?=$|[T ])")
 #: What may follow a date for machines: the name of its zone in brackets.
 _ISO_END = re.compile(r"\s*(?:\[[\w/+-]{1,40}\])?")
@@ -371,7 +372,12 @@ def _chosen(page: Page, focus: Focus, stated: list[str], *, modified: bool) -> D
 def _exact_times(page: Page, focus: Focus, *, modified: bool) -> Iterator[Date]:
     for node in islice(page.tree.iter("time"), MAX_NODES):
         date = machine_date(one_line(node.get("datetime"))[:MAX_TEXT_LENGTH])
-        if date and _is_wanted(page, node, modified=modified) is not None and not focus.elsewhere(node) and not focus.in_card(node):
+        if (
+            date
+            and _is_wanted(page, node, modified=modified) is not None
+            and not focus.elsewhere(node)
+            and not focus.in_card(node)
+        ):
             yield date
 
 
@@ -417,7 +423,11 @@ def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
     ]
     candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
     for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]:
-        if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not focus.elsewhere(node) and not focus.in_card(node):
+        if (
+            len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH
+            and not focus.elsewhere(node)
+            and not focus.in_card(node)
+        ):
             yield node
 
 

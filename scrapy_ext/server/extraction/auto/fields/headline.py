@@ -69,7 +69,9 @@ def _is_slogan(page: Page, heading: str) -> bool:
     if any(_WORD.findall(title.casefold())[:2] == begin for title in (page.title, page.meta("og:title")) if title):
         return False
     words = _long_words(heading)
-    titles = {word for title in (page.title, page.meta("og:title", "twitter:title")) for word in _long_words(title or "")}
+    titles = {
+        word for title in (page.title, page.meta("og:title", "twitter:title")) for word in _long_words(title or "")
+    }
     both = len(words & titles)
     return len(words) >= MIN_SLOGAN and 0 < both < len(words) / 2
 

@@ -184,7 +184,7 @@ class Focus:
         links = (*heading.iter("a"), *islice(heading.iterancestors("a"), 1))
         urls = [url for link in links if (url := self._page.link(link.get("href")))]
         text, own = node_text(heading, 500), self.heading_text
-        # Boxes about authors have their names as headings. Posts of a thread repeat its title, with links to themselves.
+        # Boxes about authors have their names as headings, and posts of a thread its title, with links to themselves.
         is_name = len(text) < MIN_CARD_TITLE and not is_wide(text[:1] or " ")
         return bool(urls) and not is_name and not any(map(self._page.is_at, urls)) and not (own and own in text)
 

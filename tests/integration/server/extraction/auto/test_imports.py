@@ -7,7 +7,7 @@ import sys
 
 
 def test_importing_the_package_is_cheap_and_preload_imports_the_rest() -> None:
-    heavy = "('lxml', 'trafilatura', 'stdnum', 'dateparser', 'resiliparse')"
+    heavy = "('lxml', 'trafilatura', 'stdnum', 'resiliparse')"
     script = f"""
 import sys
 from scrapy_ext.server.extraction import auto

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, published_on, read
+from scrapy_ext.server.extraction.auto.page import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 
 
@@ -46,3 +47,108 @@ def test_they_are_read_in_the_language_of_the_page(text: str, language: str, iso
 )  # fmt: skip
 def test_other_numbers_behind_a_day_are_no_years(text: str) -> None:
     assert day(text) is None
+
+
+def moment(text: str, language: str = "") -> str | None:
+    date = read(text, Page(f'<html lang="{language}"><p>x', "https://example.com/a"))
+    return date.iso if date else None
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "iso"),
+    [
+        ("ar", "٠٢:٠٠ الثلاثاء ١ / ١٢ / ٢٠٢٠", "2020-12-01"),
+        ("ar", "٣ مارس ٢٠٢١", "2021-03-03"),
+        ("ar", "3 كانون الثاني 2021", "2021-01-03"),
+        ("bn", "১২ আগস্ট ২০২০", "2020-08-12"),
+        ("ca", "12 d’agost de 2020", "2020-08-12"),
+        ("el", "Τρίτη 3 Μαρτίου 2020", "2020-03-03"),
+        ("fa", "دوشنبه ۲ تير ۱۳۹۹", "2020-06-22"),
+        ("fa", "۱۳۹۹/۰۴/۰۲", "2020-06-22"),
+        ("fi", "4. kesäkuuta 2020", "2020-06-04"),
+        ("he", "12 באוגוסט 2020", "2020-08-12"),
+        ("hi", "१६ अप्रैल २०२०", "2020-04-16"),
+        ("hr", "3. listopada 2021.", "2021-10-03"),
+        ("hu", "2020. június 4.", "2020-06-04"),
+        ("ja", "令和2年8月12日", "2020-08-12"),
+        ("ko", "2020. 8. 12.", "2020-08-12"),
+        ("lt", "2020 m. birželio 4 d.", "2020-06-04"),
+        ("lv", "2020. gada 4. jūnijs", "2020-06-04"),
+        ("my", "၁၂ ဩဂုတ် ၂၀၂၀", "2020-08-12"),
+        ("pl", "3 listopada 2021", "2021-11-03"),
+        ("sr", "3. новембра 2021.", "2021-11-03"),
+        ("th", "3 มี.ค. 2564", "2021-03-03"),
+        ("th", "12 สิงหาคม พ.ศ. 2563", "2020-08-12"),
+        ("tr", "12 Ağustos 2020", "2020-08-12"),
+        ("vi", "ngày 12 tháng 8 năm 2020", "2020-08-12"),
+        ("zh", "民國109年8月12日", "2020-08-12"),
+    ],
+)
+def test_dates_are_read_in_the_notation_of_their_language(language: str, text: str, iso: str) -> None:
+    assert day(text, language) == iso
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [("15 августа 2016", "2016-08-15"), ("28 luglio 2020", "2020-07-28"), ("12 ağustos 2020", "2020-08-12")],
+)
+def test_names_of_months_are_read_on_pages_without_a_language(text: str, iso: str) -> None:
+    assert day(text, "") == iso
+
+
+def test_a_name_of_different_months_in_two_languages_is_no_date_without_a_language() -> None:
+    assert day("3. listopada 2021", "") is None
+
+
+@pytest.mark.parametrize("text", ["2020. 06. 04. 11:27", "2020. június 4., 11:27"])
+def test_a_year_first_is_not_taken_for_an_hour_or_a_day(text: str) -> None:
+    assert moment(text, "hu") == "2020-06-04T11:27:00"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "iso"),
+    [
+        ("el", "19 Αυγούστου 2020 9:02 μμ", "2020-08-19T21:02:00"),
+        ("el", "19 Αυγούστου 2020 9:02 πμ", "2020-08-19T09:02:00"),
+        ("ar", "4 يونيو 2020 04:30 م", "2020-06-04T16:30:00"),
+        ("fa", "2 تير 1399 - 04:09:08 ب.ظ", "2020-06-22T16:09:08"),
+    ],
+)
+def test_half_days_behind_a_time_are_read(language: str, text: str, iso: str) -> None:
+    assert moment(text, language) == iso
+
+
+@pytest.mark.parametrize("text", ["12 März 1399", "31 اسفند 1399", "3 de cosas de 2020", "30 Şubat 2021"])
+def test_days_that_no_calendar_has_are_no_dates(text: str) -> None:
+    assert moment(text, "fa") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<p class=info>2025年1月14日 01時28分 (1月14日 01時40分更新)",
+        "<p class=info>2025-01-14 01:28 | Updated 2025-01-15 09:00",
+        "<p class=info>Publié le 14 janv. 2025 à 01:28 Mis à jour le 15 janv. 2025 à 09:00",
+    ],
+)
+def test_a_line_with_both_dates_has_that_of_publication_first(line: str) -> None:
+    page = Page(f"<html lang=fr><title>Le vent</title><body><h1>Le vent</h1>{line}</body>", "https://example.com/a")
+    found = published_on(page, None, Focus(page, page.title))
+    assert found is not None
+    assert found.iso == "2025-01-14T01:28:00"
+
+
+def test_the_date_of_a_card_of_another_page_is_not_that_of_the_page() -> None:
+    card = "<div><h3><a href=/b>Harbour wall to be rebuilt in spring</a></h3><span class=date>2025-01-14</span></div>"
+    page = Page(f"<title>News</title><body><h1>News</h1>{card}</body>", "https://example.com/news")
+    assert published_on(page, None, Focus(page, page.title)) is None
+
+
+def test_the_label_of_a_date_counts_far_from_the_heading() -> None:
+    far = "<i></i>" * 120
+    page = Page(
+        f"<title>Oro</title><body><h1>Oro</h1>{far}<p>Publicerat: 3 april, 2021</body>", "https://example.com/a"
+    )
+    found = published_on(page, None, Focus(page, page.title))
+    assert found is not None
+    assert found.iso == "2021-04-03T00:00:00"

@@ -1,0 +1,58 @@
+"""Authors of a page: named in its markup, or shown beside its heading."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+from scrapy_ext.server.extraction.auto.fields.authors import authors_of
+from scrapy_ext.server.extraction.auto.page import Focus, Page
+
+
+def authors(body: str) -> list[str | None]:
+    page = Page(f"<title>The wall</title><body><h1>The wall</h1>{body}</body>", "https://harbour.example/wall")
+    return [author.name for author in authors_of(page, None, Focus(page, page.title)) or ()]
+
+
+def test_authors_in_boxes_side_by_side_are_all_found() -> None:
+    box = '<li class="person"><div class="body"><a class="author__name" href="/people/{}">{}</a></div></li>'
+    boxes = "".join(box.format(name.split()[0], name) for name in ("Ida Holm", "Jon Berg"))
+    assert authors(f"<ul class=writers>{boxes}</ul>") == ["Ida Holm", "Jon Berg"]
+
+
+def test_a_list_of_things_with_an_author_each_names_no_author_of_the_page() -> None:
+    names = ("Ida Holm", "Jon Berg", "Ada Lund", "Per Dahl", "Eva Moe", "Leo Vik", "Ole Rud", "Mia Lie")
+    assert authors("".join(f'<p><b>Entry</b> <span class="author">{name}</span></p>' for name in names)) == []
+
+
+def test_the_author_of_a_card_of_another_page_is_not_that_of_the_page() -> None:
+    card = '<div><h3><a href="/b">Harbour ferries stop for the winter</a></h3><span class=author>Ida Holm</span></div>'
+    assert authors(card) == []
+
+
+def test_a_box_about_the_author_is_no_card() -> None:
+    assert authors('<div><h4 class="author-name">By <a href="/people/ida-holm">Ida Holm</a></h4></div>') == ["Ida Holm"]
+
+
+@pytest.mark.parametrize("text", ["Hej {{firstName}}!", "Sign up", "Home » Wall", "Foto: ida", "Visit the shop"])
+def test_what_is_no_name_is_left_out(text: str) -> None:
+    assert authors(f"<span class=author>{text}</span>") == []
+
+
+def test_the_medium_behind_a_dash_is_not_part_of_a_name() -> None:
+    assert authors("<div class=article-author>Ida Holm - Harbour Times</div>") == ["Ida Holm"]
+
+
+def test_a_label_names_the_author_far_from_the_heading() -> None:
+    assert authors("<i></i>" * 120 + "<p>Penulis: Ida Holm</p>") == ["Ida Holm"]
+
+
+@pytest.mark.parametrize("kind", ["DiscussionForumPosting", "Question"])
+def test_the_author_of_a_thread_is_that_of_its_first_post(kind: str) -> None:
+    thing = {"@type": kind, "headline": "Cracks", "datePublished": "2025-01-14", "author": {"name": "wallfan"}}
+    html = f'<title>Cracks</title><script type="application/ld+json">{json.dumps(thing)}</script><h1>Cracks</h1><p>Why?'
+    item = extract("article", html, "https://harbour.example/t/1")
+    assert [author["name"] for author in item["authors"]] == ["wallfan"]
+    assert item["datePublished"] == "2025-01-14T00:00:00"

@@ -1,0 +1,61 @@
+"""The headline of a page: its visible heading, without labels and the name of the site."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_ext.server.extraction.auto.fields.headline import headline_of
+from scrapy_ext.server.extraction.auto.page import Focus, Page
+
+SITE = '<meta property="og:site_name" content="Harbour Docs">'
+
+
+def headline(head: str, body: str, url: str = "https://harbour.example/docs/wall") -> str | None:
+    page = Page(f"<html><head>{head}</head><body>{body}</body></html>", url)
+    return headline_of(page, None, Focus(page, page.meta("og:title", "twitter:title"), page.title))
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        '<h1><span class="label label--green">News</span>&nbsp;The wall of 1890</h1>',
+        '<h1><span class="visually-hidden">Topic: </span>The wall of 1890</h1>',
+        '<h1>The wall of 1890<a class="headerlink" href="#wall">¶</a></h1>',
+    ],
+)
+def test_labels_and_links_in_a_heading_are_not_part_of_it(heading: str) -> None:
+    assert headline("<title>The wall of 1890 | Harbour</title>", heading) == "The wall of 1890"
+
+
+def test_a_label_that_is_the_whole_heading_stays() -> None:
+    assert headline("<title>News</title>", '<h1><span class="label">News</span></h1>') == "News"
+
+
+@pytest.mark.parametrize(
+    "title", ["Auth | Harbour Docs", "Auth | Guides | Harbour Docs", "Auth - Harbour", "Auth – harbour.example"]
+)
+def test_a_title_loses_the_site_and_its_sections(title: str) -> None:
+    assert headline(f"<title>{title}</title>{SITE}", "<p>Text") == "Auth"
+
+
+def test_the_name_of_the_site_as_the_only_heading_gives_way_to_the_title() -> None:
+    title = '<meta property="og:title" content="Mechanical keyboard with 80 keys">'
+    site = '<meta property="og:site_name" content="harbour.">'
+    assert headline(title + site, "<h1>Harbour</h1>") == "Mechanical keyboard with 80 keys"
+
+
+def test_a_slogan_gives_way_to_the_title() -> None:
+    head = "<title>Email marketing tools | Harbour</title>"
+    assert headline(head, "<h1>Reach thousands of customers through marketing</h1>") == "Email marketing tools"
+
+
+def test_the_heading_of_an_article_stays_where_its_title_differs() -> None:
+    head = '<title>Harbour wall costs rise</title><meta property="og:type" content="article">'
+    heading = "Council counts millions for stones of the harbour"
+    assert headline(head, f"<h1>{heading}</h1>") == heading
+
+
+def test_a_long_heading_that_is_the_title_stays_above_other_headings() -> None:
+    title = "Council counts its millions for the harbour wall"
+    body = f"<h1>{title}</h1><p>Similar news is below.</p><h1>Similar news</h1>"
+    assert headline(f"<title>{title}</title>", body) == title
