@@ -41,7 +41,7 @@ _TIME: Final = rf"""
     (?:[:分분]\s?(?P<second>\d\d)(?!\d)(?:[.,]\d{{1,9}})?)?[分분]?
     (?:\s?(?P<half>[apAP])\.?\s?[mM]\b\.?|\s?(?P<early>{_BEFORE_NOON})(?!\w)|\s?(?P<late>{_AFTER_NOON})(?!\w))?
     (?:\s?(?P<clock>{_CLOCK})(?!\w))?
-    (?:\s?(?P<zone>[A-Za-z]{{1,4}}(?![\w/]))?\s?\(?(?P<offset>{_OFFSET})?\)?)?
+    (?:(?:\s?\((?=GMT|UTC))?\s?(?P<zone>[A-Za-z]{{1,4}}(?![\w/]))?\s?\(?(?P<offset>{_OFFSET})?\)?)?
 """
 #: A time right after a date; with another sign between, it must show that it is one.
 _AFTER = re.compile(rf"(?P<far>\s*[|·•–—/-])?[\s,T]{{0,3}}(?P<joining>{_JOINING})?\s*{_TIME}", re.VERBOSE)
@@ -257,7 +257,7 @@ def _of_people(text: str, page: Page) -> Date | None:
             if time is None:
                 return Date(_formatted(moment), shown[match.start() : match.end()])
             start, end = min(match.start(), time.start), max(match.end(), time.end)
-            return Date(_formatted(_at(moment, time)), shown[start:end].strip(" ,"))
+            return Date(_formatted(_at(moment, time)), shown[start:end].strip(" ,("))
     return None
 
 

@@ -118,6 +118,12 @@ def test_half_days_behind_a_time_are_read(language: str, text: str, iso: str) ->
     assert moment(text, language) == iso
 
 
+def test_a_zone_in_brackets_behind_a_time_is_read() -> None:
+    date = read("Thứ tư, 12/8/2020, 10:30 (GMT+7)", Page("<html lang=vi><p>x", "https://example.com/a"))
+    assert date is not None
+    assert date == ("2020-08-12T10:30:00+07:00", "12/8/2020, 10:30 (GMT+7)")
+
+
 @pytest.mark.parametrize("text", ["12 März 1399", "31 اسفند 1399", "3 de cosas de 2020", "30 Şubat 2021"])
 def test_days_that_no_calendar_has_are_no_dates(text: str) -> None:
     assert moment(text, "fa") is None
