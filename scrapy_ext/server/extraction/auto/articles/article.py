@@ -133,8 +133,15 @@ def main_article(page: Page, focus: Focus) -> Thing | None:
         own = [thing for thing in things if _is_main(page, thing, focus)]
         # Many articles without one of this page are a list.
         things = own or (things if len(things) <= 2 else [])
-    opening = next((thing for thing in page.markup.things(*THREAD_TYPES) if thing.values("author")), None)
-    return _first_thing(things) or opening or _first_thing(page.markup.things(*PAGE_TYPES))
+    return _first_thing(things) or _opening(page, focus) or _first_thing(page.markup.things(*PAGE_TYPES))
+
+
+def _opening(page: Page, focus: Focus) -> Thing | None:
+    """Return the first post of the thread that the page is about; none of a list of threads."""
+    posts = [thing for thing in page.markup.things(*THREAD_TYPES) if thing.values("author")]
+    if len(posts) > 1:
+        posts = [thing for thing in posts if _is_main(page, thing, focus)]
+    return next(iter(posts), None)
 
 
 def _first_thing(things: list[Thing]) -> Thing | None:

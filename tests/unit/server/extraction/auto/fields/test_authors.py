@@ -56,3 +56,13 @@ def test_the_author_of_a_thread_is_that_of_its_first_post(kind: str) -> None:
     item = extract("article", html, "https://harbour.example/t/1")
     assert [author["name"] for author in item["authors"]] == ["wallfan"]
     assert item["datePublished"] == "2025-01-14T00:00:00"
+
+
+def test_a_list_of_threads_has_no_author() -> None:
+    things = [
+        {"@type": "DiscussionForumPosting", "headline": f"Crack number {number}", "author": {"name": f"fan{number}"}}
+        for number in range(3)
+    ]
+    script = f'<script type="application/ld+json">{json.dumps(things)}</script>'
+    item = extract("article", f"<title>Forum</title>{script}<h1>Forum</h1><p>All threads", "https://harbour.example/t")
+    assert "authors" not in item
