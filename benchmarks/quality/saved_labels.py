@@ -1,4 +1,4 @@
-"""Saved pages and their labels: the folders ``jobs``, ``serp`` and ``forum``, each with an ``index.json``."""
+"""Saved pages and their labels: a folder for each of :data:`KINDS`, with an ``index.json``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 #: Folders, with the kind of item that is extracted from their pages.
-KINDS: Final = {"jobs": "jobPosting", "serp": "serp", "forum": "forumThread"}
+KINDS: Final = {
+    "products": "productList",
+    "articles": "articleList",
+    "next": "articleNavigation",
+    "jobs": "jobPosting",
+    "serp": "serp",
+    "forum": "forumThread",
+}
 AS_IT_IS: Final = "as it is"
 MARKUP_OFF: Final = "markup off"
 

@@ -1,17 +1,23 @@
-"""Quality of ``jobPosting``, ``serp`` and ``forumThread`` on saved real pages with labels, kept out of the repository.
+"""Quality of lists, next pages, jobs, results pages and threads on saved real pages with labels.
 
-``python benchmarks/quality/saved_pages.py DIR [jobs] [serp] [forum] [--before TREE] [--pages]`` prints a table of
-each kind: a row for each field with its counts and, between brackets, the 95 % confidence interval; the pages that
-rules were tuned on apart from those held out; of results pages a row for each engine. ``--before`` has another tree
-of the package beside it, on the same pages in the same run. ``--pages`` lists what is wrong on each page that rules
-may be tuned on, and on no other.
+The pages are kept out of the repository.
 
-``DIR`` holds ``jobs``, ``serp`` and ``forum``, each with ``index.json``: a list of ``file`` (gzip), ``url``,
-``site``, ``split`` (``tune`` or ``held-out``, by site), ``labels``, and of jobs ``plain_file`` (the page without its
-structured data) with ``visible_in_plain`` (the fields that it shows). Right is the title, company or author with the
-same words, the place with its city or half of its words, the date of the same day; texts have the F1 of their bags of
-words. A result is found when its URL is, or its title, a post when its text has an F1 of 0.5 or more; the fields of
-results and posts are those of the found ones.
+``python benchmarks/quality/saved_pages.py DIR [KIND...] [--before TREE] [--pages]`` prints a table of each kind: a row
+for each field with its counts and, between brackets, the 95 % confidence interval; the pages that rules were tuned on
+apart from those held out; of results pages a row for each engine. ``--before`` has another tree of the package beside
+it, on the same pages in the same run. ``--pages`` lists what is wrong on each page that rules may be tuned on, and on
+no other.
+
+``DIR`` holds folders named ``products``, ``articles``, ``next``, ``jobs``, ``serp`` and ``forum``, or some of them, each
+with ``index.json``: a list of ``file`` (gzip), ``url``, ``site``, ``split`` (``tune`` or ``held-out``, by site),
+``labels``, and of jobs ``plain_file`` (the page without its structured data) with ``visible_in_plain`` (the fields that
+it shows). Labels of lists are ``items``, each with ``url`` and what is known of it; those of next pages are ``next``,
+the URLs that count, empty on a page without one.
+
+Right is the title, company or author with the same words, the place with its city or half of its words, the date of the
+same day; texts have the F1 of their bags of words. An entry of a list is found when its URL is. A result is found when
+its URL is, or its title, a post when its text has an F1 of 0.5 or more; the fields of entries, results and posts are
+those of the found ones.
 """
 
 from __future__ import annotations
@@ -46,7 +52,7 @@ def main() -> int:
     trees = {"after": HERE.parents[1]}
     if arguments.before:
         trees = {"before": arguments.before, **trees}
-    kinds = arguments.kinds or list(KINDS)
+    kinds = arguments.kinds or [kind for kind in KINDS if (arguments.folder / kind).is_dir()]
     items = {name: _extracted(arguments.folder, kinds, tree) for name, tree in trees.items()}
     for kind in kinds:
         pages = list(labelled_pages(arguments.folder / kind, kind))
@@ -57,9 +63,9 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Quality of jobs, results pages and threads on saved pages.")
+    parser = argparse.ArgumentParser(description="Quality of lists, jobs, results pages and threads on saved pages.")
     parser.add_argument("folder", type=Path, help="the folder of labelled pages")
-    parser.add_argument("kinds", nargs="*", metavar="kind", help=f"of {', '.join(KINDS)}; all by default")
+    parser.add_argument("kinds", nargs="*", metavar="kind", help=f"of {', '.join(KINDS)}; all that DIR has by default")
     parser.add_argument("--before", type=Path, help="another tree of the package, to compare with")
     parser.add_argument("--pages", action="store_true", help="list what is wrong on pages that rules may be tuned on")
     arguments = parser.parse_args()

@@ -214,13 +214,58 @@ def score_thread(table: Table, page: LabelledPage, item: dict[str, Any], variant
     table.count("posts", group, right=pairs, wrong=len(found) - pairs, missing=len(true) - pairs)
 
 
-SCORES: Final = {"jobs": score_job, "serp": score_serp, "forum": score_thread}
+# ── lists ──
+
+
+def score_list(table: Table, page: LabelledPage, item: dict[str, Any], variant: str) -> None:
+    """Score the entries of a list: found ones by URL; their prices and days where the label has them."""
+    del variant
+    group, true = page.site, page.labels.get("items")
+    if true is None:
+        return
+    found = {bare(entry["url"]): entry for entry in item.get("products") or item.get("articles") or []}
+    pairs = [(label, found[bare(label["url"])]) for label in true if bare(label["url"]) in found]
+    table.count("entries", group, right=len(pairs), wrong=len(found) - len(pairs), missing=len(true) - len(pairs))
+    table.judged("list", group, found or None, bool(pairs), labelled=bool(true))
+    for label, entry in pairs:
+        if label.get("name"):
+            name = entry.get("name") or entry.get("headline")
+            table.judged("title", group, name, words(name) == words(label["name"]))
+        if label.get("prices"):
+            _judge_prices(table, group, label["prices"], entry)
+        if label.get("date"):
+            date = entry.get("datePublished")
+            table.judged("datePublished", group, date, bool(date) and _same_day(label["date"], date, date))
+        if label.get("author"):
+            name = next((author.get("name") for author in entry.get("authors") or []), None)
+            table.judged("author", group, name, words(name) == words(label["author"]))
+        if page.kind == "products":
+            table.judged("image", group, entry.get("mainImage"), True)
+
+
+def _judge_prices(table: Table, group: str, shown: list[float], entry: dict[str, Any]) -> None:
+    """Judge the price by the only amount of an entry, or the lower of two; the higher one is the regular price."""
+    price, regular = (_number(entry.get(name)) for name in ("price", "regularPrice"))
+    table.judged("price", group, price, price == min(shown))
+    if len(shown) > 1 or regular is not None:
+        table.judged("regularPrice", group, regular, regular == max(shown), labelled=len(shown) > 1)
+
+
+def score_next_page(table: Table, page: LabelledPage, item: dict[str, Any], variant: str) -> None:
+    """Score the URL of the next page; a page without one counts where one is found."""
+    del variant
+    true, found = page.labels["next"], (item.get("nextPage") or {}).get("url")
+    right = found is not None and bare(found) in {bare(url) for url in true}
+    table.judged("next page", page.site, found, right, labelled=bool(true))
+
+
+SCORES: Final = {"products": score_list, "articles": score_list, "next": score_next_page, "jobs": score_job, "serp": score_serp, "forum": score_thread}
 
 
 def fields_in_order(names: Iterable[str]) -> list[str]:
     """Return the names of fields in the order in which tables show them."""
     order = [
-        "jobTitle", "hiringOrganization", "jobLocation", "description, word F1", "datePublished", "validThrough",
+        "list", "entries", "next page", "price", "regularPrice", "image", "jobTitle", "hiringOrganization", "jobLocation", "description, word F1", "datePublished", "validThrough",
         "employmentType", "baseSalary", "results", "title", "url", "rank and order", "posts", "text, word F1", "author",
         "topic",
     ]  # fmt: skip

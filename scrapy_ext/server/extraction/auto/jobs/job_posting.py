@@ -6,7 +6,7 @@ Each field is taken from structured data where it is there, else by the labels, 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
@@ -25,7 +25,9 @@ from scrapy_ext.server.extraction.auto.jobs.names import (
     JobFocus,
     TitleParts,
     company_of_copyright,
+    company_of_host,
     company_of_site,
+    is_place,
     labelled_place,
     mapped_place,
     place_by_heading,
@@ -71,6 +73,7 @@ _LABELS: Final = LabelWords(
 _COMPANY_ADDRESS = _VOCABULARY.pattern("company_address", re.IGNORECASE)
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
 _SALARY_WORD = _VOCABULARY.pattern("salary_word", re.IGNORECASE)
+_NO_SALARY = _VOCABULARY.pattern("no_salary", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+(?=[^\W\d_])")
 #: Longer paragraphs are not searched for a salary.
 MAX_PARAGRAPH_LENGTH: Final = 3_000
@@ -150,6 +153,7 @@ class _Extraction:
             ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
             ("name of the site", lambda: self._mentioned([company_of_site(self._page)], item)),
             ("copyright", lambda: self._mentioned([company_of_copyright(self._page)], item)),
+            ("host, description", lambda: company_of_host(self._page, item.description)),
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
 
@@ -191,7 +195,7 @@ class _Extraction:
             "jobLocation",
             (origin(self._job, "jobLocation"), lambda: _place_of(self._job)),
             ("label", lambda: labelled_place(self._labels)),
-            ("named part", lambda: self._named(_LOCATION_NAME, _LOCATION_NAMES)),
+            ("named part", lambda: self._named(_LOCATION_NAME, _LOCATION_NAMES, is_place)),
             ("title", self._titles.place),
             ("link to a map", lambda: mapped_place(self._page, self._focus)),
             ("line near the heading", lambda: place_by_heading(self._focus)),
@@ -214,7 +218,7 @@ class _Extraction:
 
     def _salary_of_lines(self) -> BaseSalary | None:
         for node, text in self._focus.lines(NEAR, NEAR):
-            if len(text) <= 80 and currency_in(text) and rate_in(text):
+            if len(text) <= 80 and currency_in(text) and rate_in(text) and not _NO_SALARY.search(text):
                 found = salary_in(text, self._page.url)
                 if found is not None and not self._focus.elsewhere(node):
                     return found
@@ -307,8 +311,10 @@ class _Extraction:
     def _labelled(self, name: str) -> str | None:
         return self._labels.value(name, lambda text: len(text) <= MAX_NAME_LENGTH)
 
-    def _named(self, whole: re.Pattern[str], parts: tuple[str, ...]) -> str | None:
-        """Return the short text of the part with this name that is nearest to the heading."""
+    def _named(
+        self, whole: re.Pattern[str], parts: tuple[str, ...], fits: Callable[[str], bool] = bool
+    ) -> str | None:
+        """Return the short text that fits, of the part with this name that is nearest to the heading."""
         found: list[tuple[int, str]] = []
         for node in self._page.named(*parts)[:MAX_NODES]:
             text = node_text(node, MAX_NAME_LENGTH + 1)
@@ -319,6 +325,8 @@ class _Extraction:
             if (
                 any(map(str.isalpha, text))
                 and not is_mostly_date(text)
+                and fits(text)
+                and not _APPLY.fullmatch(text)
                 and not self._focus.elsewhere(node)
                 and node not in self._focus.path
             ):

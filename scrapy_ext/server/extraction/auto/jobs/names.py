@@ -8,6 +8,7 @@ is left of the title without it is the company, where a connecting word says so 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
@@ -20,7 +21,7 @@ from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_l
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
 from scrapy_ext.server.extraction.auto.page.sources import highest, lowest
 from scrapy_ext.server.extraction.auto.page.text import letters_of
-from scrapy_ext.server.extraction.auto.page.urls import host_of, site_of
+from scrapy_ext.server.extraction.auto.page.urls import host_of, parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_TITLE_LENGTH: Final = 300
@@ -44,6 +45,10 @@ _NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
 _LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
 _COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
 _COPYRIGHT_WORDS: Final = _VOCABULARY.pattern("copyright_words", re.IGNORECASE)
+_SITE_AFFIX, _OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", flags=re.IGNORECASE)
+#: The least number of times that a description has the name of the company of the host, and what is read of it.
+OFTEN: Final = 2
+MAX_DESCRIPTION: Final = 20_000
 #: The copyright is searched in so many lines at the end of a page.
 MAX_LAST_LINES: Final = 60
 _SEPARATOR: Final = re.compile(r"\s+[|–—•·»/-]+\s+|\s*:\s+|\s+::\s+|\s*[|•»]\s*")
@@ -238,7 +243,7 @@ def company_of_site(page: Page) -> str | None:
         page.meta("og:site_name", "application-name") or "",
         *(part for title in titles_of(page) for part in _parts(title)),
     ]
-    for name in names:
+    for name in (_SITE_AFFIX.sub("", name) for name in names):
         letters = letters_of(name)
         if (
             len(letters) >= SHORTEST
@@ -248,6 +253,22 @@ def company_of_site(page: Page) -> str | None:
         ):
             return name
     return None
+
+
+def company_of_host(page: Page, description: str | None) -> str | None:
+    """Return the company of a site about work there, or of its own host at a board, as the description writes it.
+
+    A job board does not write of itself again and again, so that the name counts from :data:`OFTEN` times.
+    """
+    parts = parts_of(page.url)
+    at_work = _OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)
+    site = site_of(page.url)
+    labels = {parts.netloc.removesuffix(site).partition(".")[0], site.partition(".")[0] if at_work else ""}
+    own = {letters for label in labels if len(letters := letters_of(label)) > SHORTEST}
+    words = (match.group() for match in _WORD.finditer((description or "")[:MAX_DESCRIPTION])) if own else ()
+    names = Counter(word for word in words if word[0].isupper() and letters_of(word) in own)
+    name, times = names.most_common(1)[0] if names else ("", 0)
+    return name if times >= OFTEN else None
 
 
 def company_of_copyright(page: Page) -> str | None:
@@ -268,6 +289,7 @@ MAX_LENGTH: Final = 120
 NEAR_HEADING: Final = 80
 MAX_LINKS: Final = 2_000
 _MAP: Final = _VOCABULARY.pattern("map_address", re.IGNORECASE)
+_NO_PLACE: Final = _VOCABULARY.pattern("no_place", re.IGNORECASE)
 #: ``Leeds, UK``, ``Leeds, West Yorkshire, England``, ``Remote (Spain)``.
 _PLACE_LINE: Final = re.compile(
     rf"(?:[^,;:|()]{{2,60}},\s*){{0,3}}(?:{_VOCABULARY.text('countries')})\W*"
@@ -280,17 +302,17 @@ _MORE: Final = re.compile(r"\s+[—–|•·/-]\s+")
 
 def labelled_place(labels: Labels) -> str | None:
     """Return the place that a label names: city, region and country of labels of their own, else the location."""
-    parts = [labels.value(name, _fits) for name in ("city_label", "region_label", "country_label")]
+    parts = [labels.value(name, is_place) for name in ("city_label", "region_label", "country_label")]
     if parts[0] and any(parts[1:]):
         return ", ".join(dict.fromkeys(part for part in parts if part))
-    return labels.value("location", _fits) or parts[0]
+    return labels.value("location", is_place) or parts[0]
 
 
 def mapped_place(page: Page, focus: Focus) -> str | None:
     """Return the text of the link to a map that is nearest to the heading."""
     links = (link for link in islice(page.tree.iter("a"), MAX_LINKS) if _MAP.search((link.get("href") or "")[:300]))
     texts = ((link, node_text(link, MAX_LENGTH + 1)) for link in links)
-    fitting = ((link, text) for link, text in texts if _fits(text) and len(text) > 3 and not focus.elsewhere(link))
+    fitting = ((link, text) for link, text in texts if is_place(text) and len(text) > 3 and not focus.elsewhere(link))
     return lowest((abs(focus.distance(link)), text) for link, text in fitting)
 
 
@@ -314,5 +336,7 @@ def _place_lines(focus: Focus) -> Iterator[tuple[float, str]]:
             yield abs(distance), part
 
 
-def _fits(text: str) -> bool:
-    return 1 < len(text) <= MAX_LENGTH and any(map(str.isalpha, text)) and not is_mostly_date(text)
+def is_place(text: str) -> bool:
+    """Return whether a short text may be a place, rather than a date or the text of a menu or a button."""
+    fits = 1 < len(text) <= MAX_LENGTH and any(map(str.isalpha, text)) and not is_mostly_date(text)
+    return fits and not _NO_PLACE.search(text)

@@ -46,6 +46,7 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:]{5,8}\S*")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 _NUMBER_ATTRIBUTES: Final = ("data-asin", "data-product-id", "data-productid", "data-item-id", "data-pid", "data-sku")
+_MODEL_NUMBER = re.compile(r"\d{2,8}(?:[-/]\d{1,8}){1,4}")
 _PLAIN_NUMBER = re.compile(r"[\w.-]{1,60}")
 
 
@@ -66,8 +67,13 @@ class EntryContent:
     @cached_property
     def image(self) -> Image | None:
         """The first image that is no icon or placeholder."""
+        return next(iter(self.images), None)
+
+    @cached_property
+    def images(self) -> list[Image]:
+        """The images that are no icons or placeholders, in the order of the entry."""
         found = images.of_nodes(self._page, (node for node in self.elements if node.tag == "img"))
-        return next(iter(found or images.images(self._page, self._other_pictures())), None)
+        return found or images.images(self._page, self._other_pictures())
 
     def _other_pictures(self) -> Iterator[str]:
         for node in self.elements:
@@ -207,7 +213,12 @@ class Card:
         said = node_text(link, MAX_NAME_LENGTH)
         pictures = islice((node for node in self.content.elements if node.tag == "img"), 2)
         candidates += [alt for node in pictures if (alt := one_line(node.get("alt"))) and said.startswith(alt)]
-        return next((text for text in candidates if self._is_name(text)), None)
+        return next((text for text in candidates if self._is_name(text)), None) or self._model_number()
+
+    def _model_number(self) -> str | None:
+        """Return the text of an element named as a title, where it is a number of several digits alone."""
+        texts = (node_text(node, MAX_NAME_LENGTH) for node in self.content.titles())
+        return next((text for text in texts if _MODEL_NUMBER.fullmatch(text)), None)
 
     def _is_name(self, text: str) -> bool:
         if len(text) >= MAX_NAME_LENGTH or not _LETTER.search(text) or LEADS_ON.fullmatch(text):

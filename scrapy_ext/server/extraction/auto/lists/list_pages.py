@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -36,7 +37,7 @@ from scrapy_ext.server.extraction.auto.items import (
 )
 from scrapy_ext.server.extraction.auto.jobs.terms import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.cards import Card
-from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, things_of
+from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, form_of, things_of
 from scrapy_ext.server.extraction.auto.navigation.links import link_name
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_line
@@ -116,7 +117,32 @@ _PRODUCT_ADDRESS = _SHOPS.pattern("list_address", re.IGNORECASE)
 
 def products_on(page: Page) -> PageList:
     """Return the list of products of a page; empty when it has none."""
-    return find_list(page, _score_products, things_of(page, *PRODUCT_TYPES), ENOUGH_FOR_PRODUCTS)
+    listed = find_list(page, _score_products, things_of(page, *PRODUCT_TYPES), ENOUGH_FOR_PRODUCTS)
+    return replace(listed, cards=_without_banners(listed))
+
+
+def _without_banners(listed: PageList) -> tuple[Card, ...]:
+    """Return the entries of a list of products without those between them that lead to a brand, a sale or a guide.
+
+    These have no prices, and URLs of another form than the products.
+    """
+    by_form: dict[object, list[Card]] = {}
+    for card in listed.cards:
+        by_form.setdefault(form_of(card.url), []).append(card)
+    most = max(by_form.values(), key=len, default=[])
+
+    def is_offered(card: Card) -> bool:
+        return card.content.price is not None or listed.thing(card.url) is not None
+
+    if not any(map(is_offered, most[:FEWEST])):
+        return listed.cards
+    banners = {
+        card.url
+        for cards in by_form.values()
+        if cards is not most and not any(map(is_offered, cards))
+        for card in cards
+    }
+    return tuple(card for card in listed.cards if card.url not in banners)
 
 
 def _score_products(shape: Shape) -> float:
@@ -251,10 +277,13 @@ def _products(page: Page, listed: PageList) -> list[ProductFromList] | None:
     found = [_product(page, listed, card.url, listed.thing(card.url), card) for card in listed.cards]
     found = found or [_product(page, listed, url, thing) for url, thing in listed.stated.items()]
     shown = Counter(item.mainImage.url for item in found if item.mainImage)
+    offered = {card.url: card for card in listed.cards}
     for item in found:
-        # An image of several entries is an icon or a placeholder.
+        # An image of several entries is an icon or a placeholder, and the entry's own comes after it.
         if item.mainImage and shown[item.mainImage.url] >= MANY_OF_ONE_IMAGE:
-            item.mainImage = None
+            others = offered[item.url].content.images if item.url in offered else []
+            item.mainImage = next((image for image in others if shown[image.url] < MANY_OF_ONE_IMAGE), None)
+            shown.update([item.mainImage.url] if item.mainImage else [])
     return found or None
 
 

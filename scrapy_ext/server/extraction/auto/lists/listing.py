@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.lists.cards import LEADS_ON, Card, EntryContent
 from scrapy_ext.server.extraction.auto.lists.repeats import Group, ListEntry, Surroundings, groups_of
 from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text
-from scrapy_ext.server.extraction.auto.page.urls import bare, site_of
+from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Entries of a group that are read to score it.
@@ -29,8 +30,15 @@ SAMPLE: Final = 12
 #: The share of the best score that another group needs to belong to the same list: sections of one list differ in what
 #: some of their entries lack.
 ALIKE: Final = 0.75
+#: The same for a group whose URLs have the form of those of the best group, and the share of them that need it.
+NEARLY_ALIKE: Final = 0.5
+SAME_FORM: Final = 0.8
 #: Entries with more links on average are sections: a card has links for its image, name, author, tags and buttons.
 MOST_LINKS: Final = 14
+#: The share of the entries of a group with several entries of another one, from which these are the list.
+MOST_OF_SECTIONS: Final = 0.6
+#: The share of the entries of a group that are posts in full, from which their links do not count.
+MOST_OF_POSTS: Final = 0.8
 MAX_ITEMS: Final = 500
 #: The least number of entities of a list in structured data alone, and its probability.
 FEWEST_STATED: Final = 3
@@ -39,6 +47,12 @@ SURE_OF_MARKUP: Final = 0.7
 FEWEST_ALIKE: Final = 4
 _ORDER = load_vocabulary("products").pattern("order", re.IGNORECASE)
 _COUNTED = re.compile(r"[(\[]\d[\d.,]*[)\]]$")
+#: Names of elements that hold one post each, in full.
+_POST_NAMES = load_vocabulary("lists").pattern("post_names")
+_DIGITS = re.compile(r"\d{3}")
+MAX_PARAMETERS: Final = 20
+#: A form of URLs is usual in a group where at least one in so many has it.
+FEW_FORMS: Final = 5
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -137,8 +151,18 @@ class Shape:
 
     @cached_property
     def is_section(self) -> bool:
-        """True if entries are so large that they are lists themselves."""
-        return sum(card.content.links for card in self.cards) / len(self.cards) > MOST_LINKS
+        """True if entries are so large that they are lists themselves.
+
+        A post in full has as many links as its text has, and one heading that leads to it.
+        """
+        if sum(card.content.links for card in self.cards) / len(self.cards) <= MOST_LINKS:
+            return False
+        return self.part(self._is_post) < MOST_OF_POSTS
+
+    def _is_post(self, card: Card) -> bool:
+        node = card.entry.node
+        named = node.tag == "article" or _POST_NAMES.search(self._page.names(node))
+        return bool(named) and card.linked_heading is not None
 
     @cached_property
     def of_site(self) -> float:
@@ -202,22 +226,28 @@ def find_list(page: Page, judge: Judge, things: dict[str, Thing], enough: float)
     scored = _finest_first(scored, max(enough, ALIKE * scored[0][0]))
     best = scored[0][0]
     chosen: list[Group] = []
+    forms = Counter(form_of(entry.url) for entry in scored[0][1].group.entries)
     for score, shape in scored:
-        if score >= max(enough, ALIKE * best) and not any(_overlap(shape.group, other) for other in chosen):
+        alike = score >= ALIKE * best or (score >= NEARLY_ALIKE * best and _share_of(forms, shape.group) >= SAME_FORM)
+        if score >= enough and alike and not any(_overlap(shape.group, other) for other in chosen):
             chosen.append(shape.group)
     sure = round(min(0.99, 0.5 + 0.5 * best / (2.0 * enough)), 2)
     return PageList(tuple(_cards(page, chosen, contents)), sure, things, {})
 
 
 def _finest_first(scored: list[tuple[float, Shape]], enough: float) -> list[tuple[float, Shape]]:
-    """Put a group first that the best group consists of: with several entries in each of the best group's."""
+    """Put a group first that the best group consists of: with several entries in each of the best group's, or in most."""
     best = scored[0][1].group
     nodes = {entry.node for entry in best.entries}
     for score, shape in scored[1:]:
         entries = shape.group.entries
         if score < enough or len(entries) < 2 * len(best.entries):
             continue
-        if all(entry.node not in nodes and not nodes.isdisjoint(entry.node.iterancestors()) for entry in entries):
+        around = [next((node for node in entry.node.iterancestors() if node in nodes), None) for entry in entries]
+        several = sum(count > 1 for node, count in Counter(around).items() if node is not None)
+        if nodes.isdisjoint(entry.node for entry in entries) and (
+            None not in around or several >= MOST_OF_SECTIONS * len(nodes)
+        ):
             return [(score, shape), *((other, one) for other, one in scored if one is not shape)]
     return scored
 
@@ -242,6 +272,27 @@ def _of_markup(page: Page, things: dict[str, Thing]) -> PageList:
     """Return the list in structured data; one or two entities are the subject of the page and something beside it."""
     urls = {url: thing for thing in islice(things.values(), MAX_ITEMS) if (url := address_of_thing(page, thing))}
     return PageList((), SURE_OF_MARKUP, things, urls) if len(urls) >= FEWEST_STATED else PageList((), 0.0, things, {})
+
+
+def form_of(url: str) -> tuple[object, ...]:
+    """Return what the URLs of things of one kind have in common on a site: equal for two products, or two articles.
+
+    These are the host, the number of path segments, the first of several, digits in the last one, its extension, and
+    the names of the parameters.
+    """
+    parts = parts_of(url)
+    segments = [segment for segment in parts.path.split("/") if segment]
+    last = segments[-1] if segments else ""
+    first = segments[0] if len(segments) > 1 and not segments[0].isdigit() else ""
+    names = sorted({pair.partition("=")[0] for pair in parts.query.split("&", MAX_PARAMETERS)})
+    extension = last.rpartition(".")[2] if "." in last[-6:] else ""
+    return parts.netloc, len(segments), first, bool(_DIGITS.search(last)), extension, *names
+
+
+def _share_of(forms: Counter[tuple[object, ...]], group: Group) -> float:
+    """Return the share of the entries of a group whose URLs have one of the usual forms."""
+    usual = {form for form, count in forms.items() if count * FEW_FORMS >= forms.total()}
+    return sum(form_of(entry.url) in usual for entry in group.entries) / len(group.entries)
 
 
 def _cards(page: Page, groups: Iterable[Group], contents: _EntryContents) -> list[Card]:

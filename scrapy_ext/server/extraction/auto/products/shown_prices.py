@@ -72,6 +72,9 @@ MAX_CANDIDATES: Final = 500
 SCREEN: Final = 900
 #: The least score of the price: that of a currency (2.0) and another sign, such as a name or a place by the heading.
 ENOUGH: Final = 2.8
+#: The same for digits without a currency in an entry of a list, where they have cents.
+ENOUGH_WITH_CENTS: Final = 2.0
+_CENTS = re.compile(r"\.\d\d$")
 #: How much less a lone candidate may score: a currency then outweighs one sign against it, as there is no other price.
 LESS: Final = 1.8
 #: The lead over all others that a candidate with a low score needs.
@@ -134,9 +137,10 @@ class PriceTags:
             all_former = all(tag.former and not _struck(tag.node) for tag in self.tags)
             alone = {tag.money for tag in self.tags if tag.money.currency_raw} if all_former else set()
             return next(iter(alone)) if len(alone) == 1 else None
-        # Digits without a currency may be a part of a price, a count or a size.
+        # Digits without a currency may be a part of a price, a count or a size; cents make them more likely a price.
         scores = [tag.score for tag in self.tags if tag.money.value == price.value and not tag.former]
-        return price if price.currency_raw or max(scores) >= ENOUGH else None
+        needed = ENOUGH_WITH_CENTS if _CENTS.search(price.amount) else ENOUGH
+        return price if price.currency_raw or max(scores) >= needed else None
 
     def price(self, enough: float = ENOUGH) -> Money | None:
         """Return the price; None when no candidate is good enough."""

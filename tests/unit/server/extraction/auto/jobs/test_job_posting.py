@@ -260,3 +260,39 @@ def test_signs_without_a_width_do_not_split_a_salary() -> None:
 )
 def test_types_of_employment_are_read_in_more_languages(text: str, kind: str) -> None:
     assert job(f"<h1>Lamp Keeper</h1><dl><dt>Employment form</dt><dd>{text}</dd></dl>{TEXT}")["employmentType"] == kind
+
+
+WORK = "<main><h1>Lamp Keeper</h1>{}<div class=description><h2>About the job</h2><p>{}</p></div></main>"
+
+
+def job_on(url: str, line: str, prose: str = PROSE) -> dict[str, Any]:
+    return extract("jobPosting", f"<html lang=en><title>Lamp Keeper</title><body>{WORK.format(line, prose)}", url)
+
+
+@pytest.mark.parametrize("text", ["Apply Now", "Career Programs", "Back", "Use Ctrl and scroll to zoom the map"])
+def test_a_button_in_the_part_named_location_is_no_place(text: str) -> None:
+    assert "jobLocation" not in job_on(URL, f"<div class=job-location>{text}</div>")
+    found = job_on(URL, f"<div class=job-location>{text}</div><div class=job-location>Aberdeen</div>")
+    assert found["jobLocation"] == {"raw": "Aberdeen"}
+
+
+@pytest.mark.parametrize("url", ["https://jobs.harbourworks.example/9", "https://harbourworks.example/careers/9"])
+def test_the_company_is_that_of_the_host_where_the_description_names_it(url: str) -> None:
+    prose = "At Harbourworks you keep the lamps of the coast. " + PROSE + " Harbourworks is an equal employer."
+    assert job_on(url, "", prose)["hiringOrganization"]["name"] == "Harbourworks"
+
+
+def test_a_board_that_a_description_names_once_is_not_the_company() -> None:
+    prose = PROSE + " Apply through Harbourworks."
+    assert "hiringOrganization" not in job_on("https://jobs.harbourworks.example/9", "", prose)
+
+
+def test_a_site_about_work_there_is_that_of_the_company() -> None:
+    page = "<html lang=en><title>Lamp Keeper | Harbourworks Careers</title><body>" + WORK.format("", "At Harbourworks. " + PROSE)
+    item = extract("jobPosting", page, "https://www.harbourworkscareers.example/jobs/9")
+    assert item["hiringOrganization"]["name"] == "Harbourworks"
+
+
+def test_a_benefit_is_no_salary() -> None:
+    assert "baseSalary" not in job_on(URL, "<p>$700/year work setup stipend</p>")
+    assert job_on(URL, "<p>$70,000 per year</p>")["baseSalary"]["valueMin"] == "70000"

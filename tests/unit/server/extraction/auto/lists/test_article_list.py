@@ -205,3 +205,32 @@ def test_the_day_of_a_row_may_stand_in_the_next_one() -> None:
 )
 def test_what_is_dated_or_long_and_no_article_is_left_out(html: str) -> None:
     assert headlines(f"<div>{html}</div>") == []
+
+
+def test_posts_in_full_are_a_list_however_many_links_their_texts_have() -> None:
+    links = " ".join(f"<a href=/source/{n}>source {n}</a>" for n in range(20))
+    posts = entries(
+        "<div class='post-{n} hentry'><h2 class=entry-title><a href=/2024/05/s-{n}>{title}</a></h2>"
+        "<time datetime=2024-05-0{day}>then</time><p>{summary} " + links + "</p></div>"
+    )
+    articles = extract("articleList", FRAME.format(posts), URL)["articles"]
+    assert [article["headline"] for article in articles] == HEADLINES
+
+
+def test_sections_with_a_heading_and_many_links_are_not_articles() -> None:
+    links = " ".join(f"<a href=/source/{n}>source {n}</a>" for n in range(20))
+    sections = entries(
+        "<div class=box><h2><a href=/sections/s-{n}>{title}</a></h2>"
+        "<time datetime=2024-05-0{day}>then</time><p>{summary} " + links + "</p></div>"
+    )
+    assert "articles" not in extract("articleList", FRAME.format(sections), URL)
+
+
+def test_the_words_before_the_name_of_an_author_are_not_the_author() -> None:
+    posts = entries(
+        "<article><h2><a href=/2024/05/s-{n}>{title}</a></h2><span class='meta-prep meta-prep-author'>Publiziert am</span> "
+        "<time datetime=2024-05-0{day}>then</time> <span class='meta-sep'>von</span> "
+        "<span class='author vcard'><a href=/author/ada>Ada Berg</a></span><p>{summary}</p></article>"
+    )
+    articles = extract("articleList", FRAME.format(posts), URL)["articles"]
+    assert [author["name"] for article in articles for author in article["authors"]] == ["Ada Berg"] * 4

@@ -209,3 +209,58 @@ def test_a_sign_before_a_name_is_no_part_of_it() -> None:
     html = entries("<li class=product><h3><a href=/p/{n}><span>New listing</span> {name}</a></h3><b>{price}</b></li>")
     products = extract("productList", FRAME.format(f"<ul>{html}</ul>"), URL)["products"]
     assert [product["name"] for product in products] == NAMES
+
+
+def listed(body: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = extract("productList", FRAME.format(body), URL).get("products", [])
+    return found
+
+
+BOX = "<li class=product><a href=/p/lamp-{n}00><img src=/{n}.jpg></a><h3><a href=/p/lamp-{n}00>{name}</a></h3>{price}</li>"
+
+
+def test_banners_between_products_are_left_out() -> None:
+    banner = (
+        "<li class=product><a href=/brands/acme><img src=/acme.jpg></a><h3><a href=/brands/acme>All of Acme</a></h3></li>"
+    )
+    boxes = entries(BOX)
+    middle = boxes.index("<li", len(boxes) // 2)
+    names = [product["name"] for product in listed(f"<ul>{boxes[:middle]}{banner}{boxes[middle:]}</ul>")]
+    assert names == NAMES
+    navigation = extract("productNavigation", FRAME.format(f"<ul>{banner}{boxes}</ul>"), URL)
+    assert [item["name"] for item in navigation["items"]] == NAMES
+
+
+def test_a_product_without_a_price_is_no_banner() -> None:
+    sold_out = BOX.format(n=9, name="Sold out lamp", price="")
+    assert [product["name"] for product in listed(f"<ul>{entries(BOX)}{sold_out}</ul>")] == [*NAMES, "Sold out lamp"]
+
+
+def test_an_image_that_entries_share_is_a_badge_before_their_own() -> None:
+    boxes = entries(BOX.replace("<img ", "<img src=/sale-badge.png><img "))
+    images = [product["mainImage"]["url"] for product in listed(f"<ul>{boxes}</ul>")]
+    assert images == [f"https://shop.example/{n}.jpg" for n in range(len(NAMES))]
+
+
+def test_the_products_of_sections_are_the_list_rather_than_the_sections() -> None:
+    deal = "<figure class=deal><a href=/deals/{n}00><img src=/{n}.jpg><b>{name}</b></a><i>{price}</i></figure>"
+    cut = [entries(deal).split("</figure>")[pair : pair + 2] for pair in (0, 2, 4)]
+    sections = "".join(
+        f"<section class=pack><h2><a href=/browse/{n}>Deals of the {n}</a></h2>{'</figure>'.join(pair)}</figure></section>"
+        for n, pair in zip(("day", "week", "month"), cut, strict=True)
+    )
+    lone = deal.format(n=7, name="Lone lamp", price="$17.50")
+    assert [product["name"] for product in listed(f"{sections}<div>{lone}</div>")][: len(NAMES)] == NAMES
+
+
+def test_a_name_may_be_a_model_number_where_an_element_is_named_as_one() -> None:
+    boxes = "".join(
+        f"<li class=item><a href=/p/{n}><img src=/{n}.jpg></a><a class=name href=/p/{n}>0996-4{n}</a><b>${n}9.00</b></li>"
+        for n in range(1, 5)
+    )
+    assert [product["name"] for product in listed(f"<ul>{boxes}</ul>")] == [f"0996-4{n}" for n in range(1, 5)]
+
+
+def test_a_price_with_cents_needs_no_currency_in_an_element_named_so() -> None:
+    boxes = entries(BOX.replace("{price}", "<div class=product-price>1{n}9,<span class=decimal>90</span></div>"))
+    assert [product["price"] for product in listed(f"<ul>{boxes}</ul>")] == [f"1{n}9.90" for n in range(len(NAMES))]
