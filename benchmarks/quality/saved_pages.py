@@ -8,8 +8,8 @@ apart from those held out; of results pages a row for each engine. ``--before`` 
 it, on the same pages in the same run. ``--pages`` lists what is wrong on each page that rules may be tuned on, and on
 no other.
 
-``DIR`` holds folders named ``products``, ``articles``, ``next``, ``jobs``, ``serp`` and ``forum``, or some of them, each
-with ``index.json``: a list of ``file`` (gzip), ``url``, ``site``, ``split`` (``tune`` or ``held-out``, by site),
+``DIR`` holds folders named ``products``, ``articles``, ``next``, ``jobs``, ``serp`` and ``forum``, or some of them,
+each with ``index.json``: a list of ``file`` (gzip), ``url``, ``site``, ``split`` (``tune`` or ``held-out``, by site),
 ``labels``, and of jobs ``plain_file`` (the page without its structured data) with ``visible_in_plain`` (the fields that
 it shows). Labels of lists are ``items``, each with ``url`` and what is known of it; those of next pages are ``next``,
 the URLs that count, empty on a page without one.

@@ -259,13 +259,21 @@ def score_next_page(table: Table, page: LabelledPage, item: dict[str, Any], vari
     table.judged("next page", page.site, found, right, labelled=bool(true))
 
 
-SCORES: Final = {"products": score_list, "articles": score_list, "next": score_next_page, "jobs": score_job, "serp": score_serp, "forum": score_thread}
+SCORES: Final = {
+    "products": score_list,
+    "articles": score_list,
+    "next": score_next_page,
+    "jobs": score_job,
+    "serp": score_serp,
+    "forum": score_thread,
+}
 
 
 def fields_in_order(names: Iterable[str]) -> list[str]:
     """Return the names of fields in the order in which tables show them."""
     order = [
-        "list", "entries", "next page", "price", "regularPrice", "image", "jobTitle", "hiringOrganization", "jobLocation", "description, word F1", "datePublished", "validThrough",
+        "list", "entries", "next page", "price", "regularPrice", "image", "jobTitle", "hiringOrganization",
+        "jobLocation", "description, word F1", "datePublished", "validThrough",
         "employmentType", "baseSalary", "results", "title", "url", "rank and order", "posts", "text, word F1", "author",
         "topic",
     ]  # fmt: skip

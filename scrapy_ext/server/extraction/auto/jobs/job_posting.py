@@ -311,9 +311,7 @@ class _Extraction:
     def _labelled(self, name: str) -> str | None:
         return self._labels.value(name, lambda text: len(text) <= MAX_NAME_LENGTH)
 
-    def _named(
-        self, whole: re.Pattern[str], parts: tuple[str, ...], fits: Callable[[str], bool] = bool
-    ) -> str | None:
+    def _named(self, whole: re.Pattern[str], parts: tuple[str, ...], fits: Callable[[str], bool] = bool) -> str | None:
         """Return the short text that fits, of the part with this name that is nearest to the heading."""
         found: list[tuple[int, str]] = []
         for node in self._page.named(*parts)[:MAX_NODES]:

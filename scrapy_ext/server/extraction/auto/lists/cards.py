@@ -29,6 +29,8 @@ MAX_TEXT_LENGTH: Final = 3_000
 #: Shorter paragraphs are labels.
 SHORTEST_SUMMARY: Final = 40
 MAX_SUMMARY_LENGTH: Final = 5_000
+#: The least number of letters of a name with an amount in it.
+LETTERS_OF_HEADLINE: Final = 25
 #: The least score of a price among the few texts of an entry.
 ENOUGH_FOR_PRICE: Final = 0.5
 
@@ -223,7 +225,9 @@ class Card:
     def _is_name(self, text: str) -> bool:
         if len(text) >= MAX_NAME_LENGTH or not _LETTER.search(text) or LEADS_ON.fullmatch(text):
             return False
-        return not _NO_NAME.search(text) and currency_in(text) is None and not is_mostly_date(text)
+        # A headline may have an amount in it, and a price has few letters around it.
+        named = currency_in(text) is None or sum(map(str.isalpha, text)) >= LETTERS_OF_HEADLINE
+        return named and not _NO_NAME.search(text) and not is_mostly_date(text)
 
 
 def _name_in(node: HtmlElement) -> str:

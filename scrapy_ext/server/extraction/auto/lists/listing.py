@@ -160,9 +160,7 @@ class Shape:
         return self.part(self._is_post) < MOST_OF_POSTS
 
     def _is_post(self, card: Card) -> bool:
-        node = card.entry.node
-        named = node.tag == "article" or _POST_NAMES.search(self._page.names(node))
-        return bool(named) and card.linked_heading is not None
+        return card.linked_heading is not None and _POST_NAMES.search(self._page.names(card.entry.node)) is not None
 
     @cached_property
     def of_site(self) -> float:
@@ -236,7 +234,7 @@ def find_list(page: Page, judge: Judge, things: dict[str, Thing], enough: float)
 
 
 def _finest_first(scored: list[tuple[float, Shape]], enough: float) -> list[tuple[float, Shape]]:
-    """Put a group first that the best group consists of: with several entries in each of the best group's, or in most."""
+    """Put a group first that the best group consists of: with several entries in all or most of the best group's."""
     best = scored[0][1].group
     nodes = {entry.node for entry in best.entries}
     for score, shape in scored[1:]:

@@ -288,7 +288,9 @@ def test_a_board_that_a_description_names_once_is_not_the_company() -> None:
 
 
 def test_a_site_about_work_there_is_that_of_the_company() -> None:
-    page = "<html lang=en><title>Lamp Keeper | Harbourworks Careers</title><body>" + WORK.format("", "At Harbourworks. " + PROSE)
+    page = "<html lang=en><title>Lamp Keeper | Harbourworks Careers</title><body>" + WORK.format(
+        "", "At Harbourworks. " + PROSE
+    )
     item = extract("jobPosting", page, "https://www.harbourworkscareers.example/jobs/9")
     assert item["hiringOrganization"]["name"] == "Harbourworks"
 

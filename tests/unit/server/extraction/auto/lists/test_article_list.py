@@ -217,20 +217,28 @@ def test_posts_in_full_are_a_list_however_many_links_their_texts_have() -> None:
     assert [article["headline"] for article in articles] == HEADLINES
 
 
-def test_sections_with_a_heading_and_many_links_are_not_articles() -> None:
+@pytest.mark.parametrize("tag", ["div", "article"])
+def test_sections_with_a_heading_and_many_links_are_not_articles(tag: str) -> None:
     links = " ".join(f"<a href=/source/{n}>source {n}</a>" for n in range(20))
     sections = entries(
-        "<div class=box><h2><a href=/sections/s-{n}>{title}</a></h2>"
-        "<time datetime=2024-05-0{day}>then</time><p>{summary} " + links + "</p></div>"
+        f"<{tag} class=box><h2><a href=/sections/s-{{n}}>{{title}}</a></h2>"
+        f"<time datetime=2024-05-0{{day}}>then</time><p>{{summary}} {links}</p></{tag}>"
     )
     assert "articles" not in extract("articleList", FRAME.format(sections), URL)
 
 
 def test_the_words_before_the_name_of_an_author_are_not_the_author() -> None:
     posts = entries(
-        "<article><h2><a href=/2024/05/s-{n}>{title}</a></h2><span class='meta-prep meta-prep-author'>Publiziert am</span> "
+        "<article><h2><a href=/2024/05/s-{n}>{title}</a></h2>"
+        "<span class='meta-prep meta-prep-author'>Publiziert am</span> "
         "<time datetime=2024-05-0{day}>then</time> <span class='meta-sep'>von</span> "
         "<span class='author vcard'><a href=/author/ada>Ada Berg</a></span><p>{summary}</p></article>"
     )
     articles = extract("articleList", FRAME.format(posts), URL)["articles"]
     assert [author["name"] for article in articles for author in article["authors"]] == ["Ada Berg"] * 4
+
+
+def test_a_headline_may_have_an_amount_of_money_in_it() -> None:
+    posts = entries("<article><h2><a href=/2024/05/s-{n}>{title} for $110 million</a></h2><p>{summary}</p></article>")
+    articles = extract("articleList", FRAME.format(posts), URL)["articles"]
+    assert [article["headline"] for article in articles] == [f"{title} for $110 million" for title in HEADLINES]

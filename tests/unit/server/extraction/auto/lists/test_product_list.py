@@ -216,13 +216,15 @@ def listed(body: str) -> list[dict[str, Any]]:
     return found
 
 
-BOX = "<li class=product><a href=/p/lamp-{n}00><img src=/{n}.jpg></a><h3><a href=/p/lamp-{n}00>{name}</a></h3>{price}</li>"
+BOX = (
+    "<li class=product><a href=/p/lamp-{n}00><img src=/{n}.jpg></a>"
+    "<h3><a href=/p/lamp-{n}00>{name}</a></h3>{price}</li>"
+)
 
 
 def test_banners_between_products_are_left_out() -> None:
-    banner = (
-        "<li class=product><a href=/brands/acme><img src=/acme.jpg></a><h3><a href=/brands/acme>All of Acme</a></h3></li>"
-    )
+    acme = "<a href=/brands/acme>{}</a>"
+    banner = f"<li class=product>{acme.format('<img src=/acme.jpg>')}<h3>{acme.format('All of Acme')}</h3></li>"
     boxes = entries(BOX)
     middle = boxes.index("<li", len(boxes) // 2)
     names = [product["name"] for product in listed(f"<ul>{boxes[:middle]}{banner}{boxes[middle:]}</ul>")]
@@ -246,7 +248,8 @@ def test_the_products_of_sections_are_the_list_rather_than_the_sections() -> Non
     deal = "<figure class=deal><a href=/deals/{n}00><img src=/{n}.jpg><b>{name}</b></a><i>{price}</i></figure>"
     cut = [entries(deal).split("</figure>")[pair : pair + 2] for pair in (0, 2, 4)]
     sections = "".join(
-        f"<section class=pack><h2><a href=/browse/{n}>Deals of the {n}</a></h2>{'</figure>'.join(pair)}</figure></section>"
+        f"<section class=pack><h2><a href=/browse/{n}>Deals of the {n}</a></h2>"
+        f"{'</figure>'.join(pair)}</figure></section>"
         for n, pair in zip(("day", "week", "month"), cut, strict=True)
     )
     lone = deal.format(n=7, name="Lone lamp", price="$17.50")
@@ -255,7 +258,8 @@ def test_the_products_of_sections_are_the_list_rather_than_the_sections() -> Non
 
 def test_a_name_may_be_a_model_number_where_an_element_is_named_as_one() -> None:
     boxes = "".join(
-        f"<li class=item><a href=/p/{n}><img src=/{n}.jpg></a><a class=name href=/p/{n}>0996-4{n}</a><b>${n}9.00</b></li>"
+        f"<li class=item><a href=/p/{n}><img src=/{n}.jpg></a><a class=name href=/p/{n}>0996-4{n}</a>"
+        f"<b>${n}9.00</b></li>"
         for n in range(1, 5)
     )
     assert [product["name"] for product in listed(f"<ul>{boxes}</ul>")] == [f"0996-4{n}" for n in range(1, 5)]
