@@ -225,9 +225,15 @@ class Card:
     def _is_name(self, text: str) -> bool:
         if len(text) >= MAX_NAME_LENGTH or not _LETTER.search(text) or LEADS_ON.fullmatch(text):
             return False
-        # A headline may have an amount in it, and a price has few letters around it.
-        named = currency_in(text) is None or sum(map(str.isalpha, text)) >= LETTERS_OF_HEADLINE
-        return named and not _NO_NAME.search(text) and not is_mostly_date(text)
+        if currency_in(text) is not None and not self._is_heading(text):
+            return False
+        return not _NO_NAME.search(text) and not is_mostly_date(text)
+
+    def _is_heading(self, text: str) -> bool:
+        """Return whether a text is that of the linked heading, with more than a price: a headline may have amounts."""
+        if self.linked_heading is None or sum(map(str.isalpha, text)) < LETTERS_OF_HEADLINE:
+            return False
+        return text == node_text(self.linked_heading, MAX_NAME_LENGTH)
 
 
 def _name_in(node: HtmlElement) -> str:
