@@ -37,6 +37,10 @@ SAME_FORM: Final = 0.8
 MOST_LINKS: Final = 14
 #: The share of the entries of a group with several entries of another one, from which these are the list.
 MOST_OF_SECTIONS: Final = 0.6
+#: The share of the entries of a list with a name of their own, and of variants with a price and an image of their own.
+MOST_NAMED: Final = 0.6
+MOST_VARIANTS: Final = 0.9
+FEWEST_VARIANTS: Final = 2
 #: The share of the entries of a group that are posts in full, from which their links do not count.
 MOST_OF_POSTS: Final = 0.8
 MAX_ITEMS: Final = 500
@@ -112,6 +116,17 @@ class Shape:
     def named(self) -> float:
         """The share of the entries with a distinct name."""
         return len({card.name for card in self.cards if card.name}) / len(self.cards)
+
+    @property
+    def is_of_variants(self) -> bool:
+        """True if entries share their names as variants of a few products do: each with a price and an own image.
+
+        The names are the whole texts of the links; links with one text for all are buttons.
+        """
+        if len({card.name for card in self.cards}) < FEWEST_VARIANTS:
+            return False
+        linked = self.part(lambda card: card.name and card.name == node_text(card.entry.link, len(card.name) + 1))
+        return min(linked, self.prices, self.pictured) >= MOST_VARIANTS
 
     @cached_property
     def name_length(self) -> float:
@@ -214,9 +229,10 @@ def find_list(page: Page, judge: Judge, things: dict[str, Thing], enough: float)
         known.update(group.key for group in groups)
         shapes = [Shape(page, group, frozenset(things), contents) for group in groups]
         # Links that are similar in their tags alone may be any links.
-        shapes = [one for one in shapes if one.named >= 0.6 and not one.is_section and (by_class or one.is_block)]
-        scored = [(score, one) for one in shapes if (score := judge(one) + one.link_quality) > 0]
-        scored.sort(key=lambda pair: pair[0], reverse=True)
+        shapes = [one for one in shapes if not one.is_section and (by_class or one.is_block)]
+        scored = _scored(judge, (one for one in shapes if one.named >= MOST_NAMED))
+        if not scored or scored[0][0] < enough:
+            scored = _scored(judge, (one for one in shapes if one.is_of_variants))
         if scored and scored[0][0] >= enough:
             break
     else:
@@ -231,6 +247,12 @@ def find_list(page: Page, judge: Judge, things: dict[str, Thing], enough: float)
             chosen.append(shape.group)
     sure = round(min(0.99, 0.5 + 0.5 * best / (2.0 * enough)), 2)
     return PageList(tuple(_cards(page, chosen, contents)), sure, things, {})
+
+
+def _scored(judge: Judge, shapes: Iterable[Shape]) -> list[tuple[float, Shape]]:
+    """Return the groups with a score above zero, the best first."""
+    scored = [(score, one) for one in shapes if (score := judge(one) + one.link_quality) > 0]
+    return sorted(scored, key=lambda pair: pair[0], reverse=True)
 
 
 def _finest_first(scored: list[tuple[float, Shape]], enough: float) -> list[tuple[float, Shape]]:

@@ -268,3 +268,22 @@ def test_a_name_may_be_a_model_number_where_an_element_is_named_as_one() -> None
 def test_a_price_with_cents_needs_no_currency_in_an_element_named_so() -> None:
     boxes = entries(BOX.replace("{price}", "<div class=product-price>1{n}9,<span class=decimal>90</span></div>"))
     assert [product["price"] for product in listed(f"<ul>{boxes}</ul>")] == [f"1{n}9.90" for n in range(len(NAMES))]
+
+
+def test_variants_of_a_few_products_with_the_same_names_are_a_list() -> None:
+    names = ["Desk lamp"] * 5 + ["Floor lamp"] * 3
+    boxes = "".join(
+        f"<li class=item><a href=/p/lamp-c{n}><img src=/c{n}.jpg></a><a href=/p/lamp-c{n}>{name}</a><b>$19.{n}0</b>"
+        f"<a href=/basket/add/{n}>Ajouter au panier</a></li>"
+        for n, name in enumerate(names, start=1)
+    )
+    assert [(product["name"], product["url"]) for product in listed(f"<ul>{boxes}</ul>")] == [
+        (name, f"https://shop.example/p/lamp-c{n}") for n, name in enumerate(names, start=1)
+    ]
+
+
+def test_buttons_with_one_text_are_no_list() -> None:
+    boxes = entries(
+        "<li class=product><a href=/p/{n}>zum Angebot</a><img src=/{n}.jpg><i>{price}</i></li>",
+    )
+    assert listed(f"<ul>{boxes}</ul>") == []
