@@ -19,9 +19,9 @@ the other kinds by name.
 
 Jobs and pages of results are not among the labelled pages: those that the tests have written in the shapes of usual
 boards and engines show what the rules do, and real pages of other types how often something is taken for one. Real
-postings, pages of results and threads are measured by ``saved_pages.py``.
+postings, pages of results and threads are measured by ``saved_pages.py``, and lists with labels.
 
-Lists have no labels of their own. What is measured of them: on how many pages of the types that hold lists one is
+Lists have no labels of their own here. What is measured of them: on how many pages of the types that hold lists one is
 found, and which part of the names in it occurs in the labelled content. The truth for next pages is what pages say by
 ``rel=next``, which is taken off before; on articles, products and documentation, where that is the next article, any
 next page counts as wrong.

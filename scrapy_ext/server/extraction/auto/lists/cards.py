@@ -49,6 +49,7 @@ _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 _NUMBER_ATTRIBUTES: Final = ("data-asin", "data-product-id", "data-productid", "data-item-id", "data-pid", "data-sku")
 _MODEL_NUMBER = re.compile(r"\d{2,8}(?:[-/]\d{1,8}){1,4}")
+_CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
 _PLAIN_NUMBER = re.compile(r"[\w.-]{1,60}")
 
 
@@ -102,9 +103,10 @@ class EntryContent:
             text = node_text(node, MAX_LINE_LENGTH + 1)
             if len(text) > MAX_LINE_LENGTH or not (named or is_mostly_date(text)):
                 continue
-            titled = _ISO.match(node.get("title") or "")
             inner = node.find(".//time[@datetime]") if len(node) else None
             exact = inner.get("datetime") if inner is not None else None
+            marked = node.find(".//abbr[@title]") if len(node) else None
+            titled = _ISO.match(node.get("title") or (marked.get("title") if marked is not None else None) or "")
             for candidate in (
                 node.get("datetime"),
                 exact,
@@ -230,8 +232,11 @@ class Card:
         return not _NO_NAME.search(text) and not is_mostly_date(text)
 
     def _is_heading(self, text: str) -> bool:
-        """Return whether a text is that of the linked heading, with more than a price: a headline may have amounts."""
-        if self.linked_heading is None or sum(map(str.isalpha, text)) < LETTERS_OF_HEADLINE:
+        """Return whether a text is that of the linked heading, with more than a price: a headline may have amounts.
+
+        Amounts with cents are prices.
+        """
+        if self.linked_heading is None or sum(map(str.isalpha, text)) < LETTERS_OF_HEADLINE or _CENTS.search(text):
             return False
         return text == node_text(self.linked_heading, MAX_NAME_LENGTH)
 

@@ -43,6 +43,8 @@ _OUTSIDE_NAME = _VOCABULARY.pattern("outside_name")
 #: Names of a layout or of a kind of entry, which contain a word of the frame and are no part of it.
 _NOT_OUTSIDE = _VOCABULARY.pattern("not_outside")
 _HEADER_TAGS: Final = frozenset({"article", "section", "main", "li"})
+#: Links to images in their full size lead to no page.
+_IMAGE_FILE = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|svg|bmp)$", re.IGNORECASE)
 _STREAMED = re.compile(r"S:\w{1,6}")
 _SPLIT_ENTRIES: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "tr"})
 
@@ -135,7 +137,10 @@ def _links_by_way(
     found: dict[int, list[tuple[HtmlElement, str]]] = {}
     for link in islice(page.tree.iter("a"), MAX_LINKS):
         url = page.link(link.get("href"))
-        if url is None or same_page(url, page.url) or parts_of(url).path in {"", "/"} or surroundings.hold(link):
+        if url is None or same_page(url, page.url) or surroundings.hold(link):
+            continue
+        path = parts_of(url).path
+        if path in {"", "/"} or _IMAGE_FILE.search(path):
             continue
         links = found.setdefault(_way(link, ways, numbers, step), [])
         # An image and a name with one URL, one after the other, belong to one entry.

@@ -242,3 +242,36 @@ def test_a_headline_may_have_an_amount_of_money_in_it() -> None:
     posts = entries("<article><h2><a href=/2024/05/s-{n}>{title} for $110 million</a></h2><p>{summary}</p></article>")
     articles = extract("articleList", FRAME.format(posts), URL)["articles"]
     assert [article["headline"] for article in articles] == [f"{title} for $110 million" for title in HEADLINES]
+
+
+def test_coupons_are_no_articles() -> None:
+    coupons = entries(
+        "<article><h2><a href=/2024/05/s-{n}>$25.00 off the installation of one lamp or more, number {n}</a></h2>"
+        "<p>{summary}</p></article>"
+    )
+    assert "articles" not in extract("articleList", FRAME.format(coupons), URL)
+
+
+def test_the_link_to_an_image_is_not_that_to_the_article() -> None:
+    posts = entries(
+        "<article class=hentry><a href=/uploads/s-{n}.jpg><img src=/{n}.jpg></a>"
+        "<h2><a href=/2024/05/s-{n}>{title}</a></h2><time datetime=2024-05-0{day}>then</time>"
+        "<p>{summary} <a href=/uploads/s-{n}.jpg>The picture in full</a></p></article>"
+    )
+    assert [article["url"] for article in extract("articleList", FRAME.format(posts), URL)["articles"]] == [
+        f"https://paper.example/2024/05/s-{n}" for n in range(1, 5)
+    ]
+
+
+@pytest.mark.parametrize("title", [" title=2024-05-0{day}T19:52:00+04:00", ""])
+def test_a_time_of_day_after_day_and_month_is_no_year(title: str) -> None:
+    posts = entries(
+        "<article class=hentry><div class=entry-meta><abbr"
+        + title
+        + ">0{day}.05/19:52</abbr><a href=/tags/x>Sky</a></div>"
+        "<h2><a href=/2024/05/s-{n}>{title}</a></h2><p>{summary}</p></article>"
+    )
+    dates = [article.get("datePublished") for article in extract("articleList", FRAME.format(posts), URL)["articles"]]
+    assert [date and date[:16] for date in dates] == (
+        [f"2024-05-0{n}T19:52" for n in range(2, 6)] if title else [None] * 4
+    )
