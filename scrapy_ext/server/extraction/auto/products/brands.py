@@ -13,7 +13,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.sources import lowest
-from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.auto.page.text import first, letters_of
 from scrapy_ext.server.extraction.auto.page.urls import site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -31,6 +31,12 @@ AFTER_HEADING: Final = 80
 JUST_BEFORE: Final = 8
 IN_HEADING: Final = 3
 MAX_BEGINNING: Final = 40
+#: Longest name of a site at the beginning of a title, and of the heading after it, in words.
+MAX_NAME_WORDS: Final = 4
+MAX_HEADING_WORDS: Final = 3
+#: Links and images with a phrase such as ``More from X`` that are read, and the longest phrase in characters.
+MAX_PHRASES: Final = 3_000
+MAX_PHRASE_LENGTH: Final = 80
 #: Links to pages of brands that are compared with the heading, and the fewest characters of a brand there.
 MAX_BRAND_LINKS: Final = 1_000
 SHORTEST_IN_TITLE: Final = 3
@@ -42,11 +48,14 @@ AROUND: Final = 400
 _VOCABULARY: Final = load_vocabulary("products")
 _BRAND, _DESIGNER, _BRAND_PAGE = _VOCABULARY.patterns("brand", "designer", "brand_page", flags=re.IGNORECASE)
 _BRAND_IN_SCRIPT = re.compile(
-    r"""(?:brand|manufacturer)(?:_?[Nn]ame)?\\*["']?\s*[:=]\s*(?:\{[^{}]{0,80}?\bname\\*["']?\s*:\s*)?\\*["']([^"'{}]{2,60}?)\\*["']"""
+    r"""(?:brand|manufacturer|vendor)(?:_?[Nn]ame)?\\*["']?\s*[:=]\s*(?:\{[^{}]{0,80}?\bname\\*["']?\s*:\s*)?\\*["']([^"'{}]{2,60}?)\\*["']"""
 )
+_CATEGORY_IN_SCRIPT = re.compile(r"""category(?:_?[Nn]ame)?\d?\\*["']?\s*[:=]\s*\\*["']([^"'{}]{2,60}?)\\*["']""")
 _LABELLED_BRAND = _VOCABULARY.pattern("labelled_brand", re.IGNORECASE)
 #: Words that shops write around the name.
 _AROUND: Final = tuple(re.compile(words, re.IGNORECASE) for words in _VOCABULARY.table("around_brand").values())
+#: Phrases that lead to the other products of the brand. They differ from those of categories by the brand in a title.
+_MORE_OF_BRAND: Final = tuple(re.compile(words, re.IGNORECASE) for words in _VOCABULARY.table("more_of_brand").values())
 #: Names (in ``class`` and ``id``) of the parts that every page of a site has.
 _FRAME = _VOCABULARY.pattern("frame")
 _FRAME_TAGS: Final = frozenset({"header", "nav", "footer", "aside", "title", "option"})
@@ -60,34 +69,39 @@ _NO_NAME = re.compile(r"[${}<>|]|://|^(?:\S \S )|[.!?] |!$|(?:\S+ ){4}.*[.。]$"
 
 
 def brand_of(page: Page, product: Thing | None, focus: Focus) -> str | None:
-    """Return the brand as the page writes it: of structured data, a labelled value, or an element named so."""
-    stated = _stated(page, product, focus)
-    if stated:
-        return stated
+    """Return the brand as the page writes it: of structured data, a labelled value, or an element named so.
+
+    The brand is the maker of the product. The name of the shop counts where the shop makes it: where the page shows
+    it beside the product, or where structured data or a script has it and nothing on the page names another maker.
+    """
+    stated = _stated(page, product)
+    shown = next((brand for brand in stated if not _is_of_site(page, brand) or _shows(page, focus, brand)), None)
+    if shown:
+        return shown
     return page.sources.first(
         "brand",
         ("listed label", lambda: _of_pairs(page, focus, _BRAND, listed=True)),
         ("named part", lambda: lowest(_of_named_nodes(page, focus))),
         ("link", lambda: lowest(_of_links(page, focus))),
+        ("link to more of the brand", lambda: _of_phrases(page, focus)),
         ("script", lambda: _brand_of_scripts(page, focus)),
         ("beginning of the title", lambda: _of_beginning_of_title(page, focus)),
+        ("name of the shop in the title", lambda: _of_name_in_title(page, focus)),
+        ("logo", lambda: _of_logos(page, focus)),
         ("link in the title", lambda: _of_links_in_title(page, focus)),
         ("label", lambda: _of_pairs(page, focus, _BRAND, listed=False)),
         ("designer", lambda: _of_pairs(page, focus, _DESIGNER, listed=True)),
-        # Better than none: many shops sell what they make.
+        # Where no other maker is named, most shops that give their own name make what they sell.
+        ("name of the shop in structured data", lambda: first(stated)),
         ("name of the shop in a script", lambda: _brand_of_scripts(page, focus, of_shops=True)),
     )
 
 
-def _stated(page: Page, product: Thing | None, focus: Focus) -> str | None:
-    """Return the brand of structured data or metadata, unless it is but the name of the shop.
-
-    Templates of shops put their own name there for whatever they sell. It counts where the page shows it.
-    """
+def _stated(page: Page, product: Thing | None) -> list[str]:
+    """Return the brands of structured data and metadata."""
     stated = product.texts("brand", "manufacturer") if product else []
     candidates = [*stated, page.meta("product:brand", "og:brand", "brand")]
-    found = (brand for text in candidates if (brand := cleaned(text)))
-    return next((brand for brand in found if not _is_of_site(page, brand) or _shows(page, focus, brand)), None)
+    return [brand for text in candidates if (brand := cleaned(text))]
 
 
 def _is_of_site(page: Page, brand: str) -> bool:
@@ -142,12 +156,18 @@ def _of_named_nodes(page: Page, focus: Focus) -> Iterator[tuple[float, str]]:
         if not _NAME.search(page.names(node)) or focus.elsewhere(node):
             continue
         stated = node.get("data-brand") or node.get("data-brand-name")
-        sure = bool(stated) or node.get("itemprop") in {"brand", "manufacturer"}
-        brand = cleaned(stated or _text(node))
-        if not brand or brand == focus.heading_text or (stated and _is_of_shop(page, focus, brand)):
+        is_marked = node.get("itemprop") in {"brand", "manufacturer"}
+        sure = bool(stated) or is_marked
+        brand = _without_phrase(stated or _text(node))
+        if not brand or brand == focus.heading_text:
+            continue
+        # A vendor with the name of the shop is the seller.
+        is_unsure = bool(stated) or (not is_marked and "vendor" in page.names(node))
+        if is_unsure and _is_of_shop(page, focus, brand):
             continue
         distance = abs(focus.distance(node))
-        if sure or distance <= NEAR or brand.casefold() in titles:
+        is_near = focus.heading is not None and distance <= NEAR
+        if sure or is_near or brand.casefold() in titles:
             yield distance - (1000 if sure else 0), brand
 
 
@@ -160,7 +180,7 @@ def _of_links(page: Page, focus: Focus) -> Iterator[tuple[float, str]]:
             continue
         distance = focus.distance(node)
         if -BEFORE_HEADING <= distance <= AFTER_HEADING and not focus.elsewhere(node):
-            brand = cleaned(_text(node))
+            brand = _without_phrase(_text(node))
             if brand and brand.casefold() not in {heading, site}:
                 yield abs(distance), brand
 
@@ -182,9 +202,70 @@ def _brand_of_scripts(page: Page, focus: Focus, *, of_shops: bool = False) -> st
             if brand is None or "\\" in brand or (not of_shops and _is_of_shop(page, focus, brand)):
                 continue
             around = source[max(0, match.start() - AROUND) : match.end() + AROUND]
+            if match.group(1) in _CATEGORY_IN_SCRIPT.findall(around):
+                continue
             if brand.casefold() in titles or (name and name in around):
                 brands[brand] += 1
     return brands.most_common(1)[0][0] if brands else None
+
+
+def _of_phrases(page: Page, focus: Focus) -> str | None:
+    """Return the brand of a link or image such as ``More from X`` of which the heading or a title has the name."""
+    titles = f" {_spaced(f'{focus.heading_text} {page.title} ')} "
+    for node in islice(page.tree.iter("a", "img"), MAX_PHRASES):
+        for text in (node.get("title"), node.get("alt"), node_text(node, MAX_PHRASE_LENGTH + 1)):
+            if not text or len(text) > MAX_PHRASE_LENGTH or " " not in text.strip():
+                continue
+            brand = _more_of(one_line(text))
+            if brand and f" {_spaced(brand)} " in titles and not focus.elsewhere(node):
+                return brand
+    return None
+
+
+def _more_of(text: str) -> str | None:
+    for pattern in _MORE_OF_BRAND:
+        if match := pattern.fullmatch(text):
+            return cleaned(match.group(1))
+    return None
+
+
+def _without_phrase(text: str | None) -> str | None:
+    """Return the brand of a text that is named as the brand, with or without a phrase such as ``More from X``."""
+    line = one_line(text)
+    return (_more_of(line) if len(line) <= MAX_PHRASE_LENGTH else None) or cleaned(text)
+
+
+def _of_logos(page: Page, focus: Focus) -> str | None:
+    """Return the text of an image, outside the parts of all pages, that the heading begins with."""
+    heading = f"{_spaced(focus.heading_text)} "
+    for node in islice(page.tree.iter("img"), MAX_PHRASES):
+        text = node.get("alt") or ""
+        if not SHORTEST_IN_TITLE <= len(text) <= MAX_BEGINNING or not (name := _spaced(text)):
+            continue
+        if heading.startswith(f"{name} ") and len(name) + 1 < len(heading) and not _is_of_frame(page, focus, node):
+            return cleaned(text)
+    return None
+
+
+def _of_name_in_title(page: Page, focus: Focus) -> str | None:
+    """Return the name of the site where a title has it before the name of the product, as makers write it.
+
+    Between the name of a shop that sells the brands of others and that of a product there is a sign: ``Shop: Lamp``.
+    """
+    site = site_of(page.url).partition(".")[0]
+    names = {letters_of(text) for text in (site, page.meta("og:site_name", "application-name") or "")} - {""}
+    heading = _spaced(focus.heading_text).split()
+    for title in (page.title, page.meta("og:title")):
+        words = (title or "").split()
+        for count in range(1, min(MAX_NAME_WORDS, len(words) - 1) + 1):
+            name = " ".join(words[:count])
+            following = _spaced(words[count]).split()
+            if letters_of(name) not in names or not name[-1].isalnum() or not following:
+                continue
+            # A heading that begins with the same word is more often a kind of product than a maker.
+            if following[0] in heading[:MAX_HEADING_WORDS] and heading[0] != _spaced(name).split()[0]:
+                return cleaned(name)
+    return None
 
 
 def _of_links_in_title(page: Page, focus: Focus) -> str | None:
@@ -215,7 +296,9 @@ def _of_beginning_of_title(page: Page, focus: Focus) -> str | None:
             continue
         brand = cleaned(text)
         word = brand.casefold() if brand else ""
-        if word and word not in {heading, site} and any(title.startswith(f"{word} ") for title in titles):
+        # Titles may begin with "Buy", headings seldom do.
+        beginnings = [*titles, heading] if focus.distance(node) < 0 else titles
+        if word and word not in {heading, site} and any(text.startswith(f"{word} ") for text in beginnings):
             return brand
     return None
 

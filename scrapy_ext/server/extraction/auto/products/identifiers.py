@@ -58,7 +58,7 @@ def gtins_of(product: Thing | None) -> list[Gtin]:
 def gtins_on(page: Page, product: Thing | None, focus: Focus) -> list[Gtin]:
     """Return the numbers by the labels of the page and of structured data, else those in attributes or scripts."""
     stated = [*_labelled(page, focus), *_stated(product)]
-    return _valid(stated) or _valid(_named(page, focus)) or _of_scripts(page)
+    return _valid(stated) or _valid(_named(page, focus)) or _of_scripts(page, focus)
 
 
 def _stated(product: Thing | None) -> Iterator[str]:
@@ -84,18 +84,23 @@ def _named(page: Page, focus: Focus) -> Iterator[str]:
             yield node_text(node, MAX_TEXT_LENGTH)
 
 
-def _of_scripts(page: Page) -> list[Gtin]:
-    """Return the number in scripts, if there is only one: several are those of other products."""
-    found = _valid(_in_scripts(page, _IN_SCRIPT, MAX_MATCHES))
+def _of_scripts(page: Page, focus: Focus) -> list[Gtin]:
+    """Return the number in scripts that hold the name of the product, if there is only one.
+
+    Several are those of other products.
+    """
+    found = _valid(_in_scripts(page, _IN_SCRIPT, MAX_MATCHES, focus.heading_text))
     return found if len(found) == 1 else []
 
 
-def _in_scripts(page: Page, pattern: re.Pattern[str], most: int) -> set[str]:
-    """Return the numbers in the scripts of a page, of each the first ``most``."""
+def _in_scripts(page: Page, pattern: re.Pattern[str], most: int, name: str | None = None) -> set[str]:
+    """Return the numbers in the scripts of a page, of each the first ``most``; only of those with ``name`` in them."""
     found: set[str] = set()
     for script in page.scripts:
         # Structured data has been read as such.
         source = "" if script.type == JSON_LD else script.source[:MAX_SCRIPT_LENGTH]
+        if name and name not in source:
+            continue
         found.update(match.group(1) for match in islice(pattern.finditer(source), most))
     return found
 
@@ -186,10 +191,10 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus) -> Identifie
     )
     gtins = gtins_on(page, product, focus)
     # Shops without a manufacturer's number repeat their own there.
-    others = {sku, *stated, *(gtin.value for gtin in gtins)}
+    others = {_signless(code) for code in (sku, page_id, *stated, *(gtin.value for gtin in gtins)) if code}
     stated_mpn = first(_codes(_stated_mpns(product)))
-    shown_mpns = _codes(_mpns(page, focus)) if stated_mpn is None or stated_mpn in others else []
-    mpn = first(code for code in (stated_mpn, *shown_mpns) if code not in others)
+    shown_mpns = _codes(_mpns(page, focus)) if stated_mpn is None or _signless(stated_mpn) in others else []
+    mpn = first(code for code in (stated_mpn, *shown_mpns) if code and _signless(code) not in others)
     stated_id = first(_codes(product.texts("productID", "productId", "identifier"))) if product else None
     return Identifiers(
         sku=sku,
@@ -264,6 +269,11 @@ def _mpns(page: Page, focus: Focus) -> Iterator[str]:
     yield from _in_lines(page, focus, _LABELLED_MPN)
     yield from _in_names(page, focus, _MPN_NAMES, _LABELLED_MPN)
     yield from _only_in_scripts(page, _MPN_IN_SCRIPT)
+
+
+def _signless(code: str) -> str:
+    """Return a code without the signs and the case that pages write in several ways: ``802.758.87``."""
+    return _OTHER.sub("", code).casefold()
 
 
 def _codes(texts: Iterable[str]) -> list[str]:

@@ -525,11 +525,13 @@ def test_what_the_markup_says_is_named_by_its_place() -> None:
     assert "json-ld" in sources["brand"]
 
 
-def test_the_name_of_the_shop_is_a_brand_only_where_the_page_shows_it() -> None:
+def test_the_name_of_the_shop_is_a_brand_where_nothing_names_another_maker() -> None:
     lamp = LAMP | {"brand": "Example"}
     header = "<header><a>Example</a></header>"
     head = json_ld(lamp) + '<meta property="og:site_name" content="Example">'
-    assert "brand" not in product(f"{header}<h1>Aurora Desk Lamp</h1><footer>© Example</footer>", head)
+    bare = f"{header}<h1>Aurora Desk Lamp</h1><footer>© Example</footer>"
+    assert product(bare, head)["brand"] == {"name": "Example"}
+    assert product(f"{bare}<dl><dt>Brand</dt><dd>Acme</dd></dl>", head)["brand"] == {"name": "Acme"}
     shown = product(f"{header}<h1>Aurora Desk Lamp</h1><p>Example lamps are made in Denmark.</p>", head)
     assert shown["brand"] == {"name": "Example"}
     script = '<script>var page = {"name": "Aurora Desk Lamp", "brand": "Example"}</script>'
@@ -561,7 +563,7 @@ def test_a_designer_is_the_brand_only_where_nothing_else_is() -> None:
         "<p>EAN 4006381333931, white</p>",
         '<div class="product-ean">4006381333931</div>',
         '<div class="gtin" data-gtin="4006381333931"></div>',
-        '<script>x = {"barcode": "4006381333931"}</script>',
+        '<script>x = {"name": "Aurora Desk Lamp", "barcode": "4006381333931"}</script>',
         "<table><tr><td>Code-barres</td><td>4006381333931</td></tr></table>",
     ],
 )

@@ -1,0 +1,100 @@
+"""Brands and numbers of products without structured data: the shop, its phrases, and what is left empty."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+
+URL = "https://www.nordlys.example/lamps/aurora"
+
+
+def product(body: str, head: str = "", url: str = URL) -> dict[str, object]:
+    return extract("product", f"<html><head>{head}</head><body>{body}</body></html>", url)
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "More products from Fjell",
+        "See all Fjell products",
+        "Weitere Artikel von Fjell",
+        "Zeige Produkte des Herstellers Fjell",
+        "Alle Artikel des Herstellers Fjell anzeigen",
+        "Bekijk alle producten van Fjell",
+        "Voir tous les produits de la marque Fjell",
+        "Ver más productos de la marca Fjell",
+        "Ver mais artigos da marca Fjell",
+        "Vedi tutti i prodotti del marchio Fjell",
+        "Visa alla produkter från Fjell",
+        "Zobacz wszystkie produkty marki Fjell",
+        "Все товары бренда Fjell",
+    ],
+)
+def test_a_link_to_more_of_a_brand_names_it(phrase: str) -> None:
+    heading = "<h1>Fjell Aurora Desk Lamp</h1>"
+    assert product(f'{heading}<a href="/x" title="{phrase}">{phrase}</a>')["brand"] == {"name": "Fjell"}
+    assert product(f'{heading}<a class="product-brand" href="/x">{phrase}</a>')["brand"] == {"name": "Fjell"}
+
+
+def test_a_link_to_more_of_a_category_names_no_brand() -> None:
+    assert "brand" not in product('<h1>Aurora Desk Lamp</h1><a href="/l">More products from our range</a>')
+    hostile = "all " * 20_000
+    assert "brand" not in product(f'<h1>Aurora Desk Lamp</h1><a href="/l" title="{hostile}">{hostile}</a>')
+
+
+def test_the_name_of_the_shop_before_that_of_the_product_is_the_brand() -> None:
+    heading = "<h1>Aurora Desk Lamp</h1>"
+    assert product(heading, "<title>Nordlys Aurora Desk Lamp</title>")["brand"] == {"name": "Nordlys"}
+    for title in ("Nordlys: Aurora Desk Lamp", "Nordlys - Aurora Desk Lamp", "Aurora Desk Lamp | Nordlys"):
+        assert "brand" not in product(heading, f"<title>{title}</title>"), title
+    # A shop that is named after what it sells.
+    assert "brand" not in product("<h1>Lamp Aurora</h1>", "<title>Lamp Aurora</title>", "https://lamp.example/aurora")
+
+
+def test_a_vendor_with_the_name_of_the_shop_is_no_brand() -> None:
+    assert "brand" not in product('<h1>Aurora Desk Lamp</h1><p class="vendor-name">Nordlys</p>')
+    assert product('<h1>Aurora Desk Lamp</h1><p class="vendor-name">Fjell</p>')["brand"] == {"name": "Fjell"}
+
+
+def test_a_category_that_a_script_repeats_as_brand_is_none() -> None:
+    heading = "<h1>Aurora Desk Lamp</h1>"
+    script = '<script>x = {"item_name": "Aurora Desk Lamp", "item_brand": "%s", "item_category": "Lamps"}</script>'
+    assert "brand" not in product(heading + script % "Lamps")
+    assert product(heading + script % "Fjell")["brand"] == {"name": "Fjell"}
+
+
+def test_the_vendor_of_a_product_in_a_script_is_its_brand() -> None:
+    script = '<script>var meta = {"product": {"vendor": "Fjell", "name": "Aurora Desk Lamp"}}</script>'
+    assert product(f"<h1>Aurora Desk Lamp</h1>{script}")["brand"] == {"name": "Fjell"}
+
+
+def test_a_logo_that_the_heading_begins_with_is_the_brand() -> None:
+    heading = "<h1>Fjell Aurora Desk Lamp</h1>"
+    assert product(f'{heading}<p>x</p><div><img src="/f.png" alt="Fjell"></div>')["brand"] == {"name": "Fjell"}
+    assert "brand" not in product(f'{heading}<footer><img src="/f.png" alt="Fjell"></footer>')
+
+
+def test_a_link_before_the_heading_is_the_brand_that_it_begins_with() -> None:
+    body = '<a href="/s/1"><span>Fjell</span></a><h1>Fjell Aurora Desk Lamp</h1>'
+    assert product(body, "<title>Buy Fjell Aurora Desk Lamp</title>")["brand"] == {"name": "Fjell"}
+
+
+def test_the_number_of_the_shop_is_not_repeated_as_that_of_the_manufacturer() -> None:
+    item = product(
+        "<h1>Aurora Desk Lamp</h1><p>SKU: 80275887</p><table><tr><th>MPN</th><td>802.758.87</td></tr></table>"
+    )
+    assert item["sku"] == "80275887"
+    assert "mpn" not in item
+
+
+@pytest.mark.parametrize("label", ["HAN", "Herst.-Art.-Nr.", "Herstellernummer"])
+def test_german_labels_of_the_number_of_the_manufacturer(label: str) -> None:
+    assert product(f"<h1>Aurora Desk Lamp</h1><p>Art.Nr.: CG84194</p><p>{label}: DL-7781</p>")["mpn"] == "DL-7781"
+
+
+def test_a_gtin_of_a_script_counts_beside_the_name_of_the_product() -> None:
+    script = '<script>x = {"name": "%s", "ean": "4006381333931"}</script>'
+    heading = "<h1>Aurora Desk Lamp</h1>"
+    assert product(heading + script % "Aurora Desk Lamp")["gtin"] == [{"type": "gtin13", "value": "4006381333931"}]
+    assert "gtin" not in product(heading + script % "Other lamp")
