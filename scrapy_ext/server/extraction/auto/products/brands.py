@@ -252,18 +252,19 @@ def _of_name_in_title(page: Page, focus: Focus) -> str | None:
 
     Between the name of a shop that sells the brands of others and that of a product there is a sign: ``Shop: Lamp``.
     """
-    site = site_of(page.url).partition(".")[0]
-    names = {letters_of(text) for text in (site, page.meta("og:site_name", "application-name") or "")} - {""}
+    stated = letters_of(page.meta("og:site_name", "application-name") or "")
+    names = {letters_of(site_of(page.url).partition(".")[0]), stated} - {""}
     heading = _spaced(focus.heading_text).split()
-    for title in (page.title, page.meta("og:title")):
+    for title in (page.title, page.meta("og:title"), focus.heading_text):
         words = (title or "").split()
         for count in range(1, min(MAX_NAME_WORDS, len(words) - 1) + 1):
-            name = " ".join(words[:count])
+            name = " ".join(words[:count]).rstrip("®™")
             following = _spaced(words[count]).split()
-            if letters_of(name) not in names or not name[-1].isalnum() or not following:
+            if letters_of(name) not in names or not name[-1:].isalnum() or not following:
                 continue
-            # A heading that begins with the same word is more often a kind of product than a maker.
-            if following[0] in heading[:MAX_HEADING_WORDS] and heading[0] != _spaced(name).split()[0]:
+            # A domain that the heading begins with is more often a kind of product than a maker.
+            leads = following[0] in heading[:MAX_HEADING_WORDS] and heading[0] != _spaced(name).split()[0]
+            if leads or (title == focus.heading_text and letters_of(name) == stated):
                 return cleaned(name)
     return None
 

@@ -48,6 +48,9 @@ def test_the_name_of_the_shop_before_that_of_the_product_is_the_brand() -> None:
     assert product(heading, "<title>Nordlys Aurora Desk Lamp</title>")["brand"] == {"name": "Nordlys"}
     for title in ("Nordlys: Aurora Desk Lamp", "Nordlys - Aurora Desk Lamp", "Aurora Desk Lamp | Nordlys"):
         assert "brand" not in product(heading, f"<title>{title}</title>"), title
+    assert product(heading, "<title>Nordlys® Aurora Desk Lamp</title>")["brand"] == {"name": "Nordlys"}
+    site = '<meta property="og:site_name" content="Nordlys">'
+    assert product("<h1>Nordlys Aurora</h1>", f"<title>Nordlys Aurora</title>{site}")["brand"] == {"name": "Nordlys"}
     # A shop that is named after what it sells.
     assert "brand" not in product("<h1>Lamp Aurora</h1>", "<title>Lamp Aurora</title>", "https://lamp.example/aurora")
 
