@@ -52,7 +52,8 @@ _SEPARATORS = _VOCABULARY.pattern("separators")
 _QUALIFICATION = _VOCABULARY.pattern("qualification", re.IGNORECASE)
 #: Job titles right behind a name, often in an element beside it.
 _TITLE_BEHIND = _VOCABULARY.pattern("title_behind")
-_OFFICE, _NO_NAME = _VOCABULARY.patterns("office", "no_name", flags=re.IGNORECASE)
+_OFFICE, _NO_NAME, _AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
+_IN_PLACE = _VOCABULARY.pattern("in_place")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 _COLON = re.compile("[:：]")
@@ -139,12 +140,19 @@ def _are_alike(first: HtmlElement, second: HtmlElement) -> bool:
 def _scored_parts(page: Page, focus: Focus) -> Iterator[tuple[float, tuple[HtmlElement, list[Author]]]]:
     for node in _nodes(page):
         distance = abs(focus.distance(node))
-        if distance > NEAR or focus.elsewhere(node) or focus.in_card(node):
+        if distance > NEAR or focus.elsewhere(node) or focus.in_card(node) or _is_in_list_aside(node, focus):
             continue
         found = _of_node(page, node)
         precise = node.tag == "a" or node.get("itemprop") in {"author", "name"}
         if found:
             yield distance - (LINK_BONUS if precise and not _is_aside(node, focus) else 0), (node, found)
+
+
+def _is_in_list_aside(node: HtmlElement, focus: Focus) -> bool:
+    """Return whether a node is in an item of a list beside the content: other pages have their authors there."""
+    around = [node, *node.iterancestors()]
+    items = [place for place, each in enumerate(around) if each.tag == "li" and each not in focus.path]
+    return bool(items) and _is_aside(around[items[0]], focus)
 
 
 def _is_aside(node: HtmlElement, focus: Focus) -> bool:
@@ -220,13 +228,17 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING) -> list[str]:
     """
     if "://" in raw:
         return []
-    text = _TRAILING.sub("", leading.sub("", one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|"))).strip(" ,;:|")
+    text = leading.sub("", one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|"))
+    placed = [_IN_PLACE.fullmatch(part) for part in _SEPARATORS.split(text)]
+    if len(placed) > 1 and all(placed):
+        return [match["name"] for match in placed if match]
+    text = _TRAILING.sub("", text).strip(" ,;:|")
     parts = [part.strip(" ,;:|•·–—-") for part in _SEPARATORS.split(text)]
     if not _are_names(parts) or _OFFICE.search(text):
         parts = [text]
     names: list[str] = []
     for part in parts:
-        if names and _QUALIFICATION.fullmatch(part):
+        if names and _QUALIFICATION.fullmatch(part) and not _AGENCY.fullmatch(part):
             names[-1] += f", {part}"
             continue
         if names and _DIGIT.search(part):
@@ -245,4 +257,6 @@ def _without_title(text: str) -> str:
 
 def _are_names(parts: list[str]) -> bool:
     """Return whether the parts of a text between commas are all names, rather than a name and a job title."""
-    return all(_QUALIFICATION.fullmatch(part) or 2 <= len(part.split()) <= 4 for part in parts)
+    return all(
+        _QUALIFICATION.fullmatch(part) or _AGENCY.fullmatch(part) or 2 <= len(part.split()) <= 4 for part in parts
+    )

@@ -36,6 +36,28 @@ def test_a_box_about_the_author_is_no_card() -> None:
     assert authors('<div><h4 class="author-name">By <a href="/people/ida-holm">Ida Holm</a></h4></div>') == ["Ida Holm"]
 
 
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("Von Anna Müller und dpa", ["Anna Müller", "dpa"]),
+        ("Words: Ida Holm. Photos: Jon Berg", ["Ida Holm"]),
+        ("Ida Holm in Bergen and Jon Berg in Oslo", ["Ida Holm", "Jon Berg"]),
+        ("Reviewed by Dr. Eva Moe, written by Jon Berg", ["Jon Berg"]),
+        ("文/张三", ["张三"]),
+        ("Ida Holm;Jon Berg", ["Ida Holm", "Jon Berg"]),
+        ("Ida Holm, M.D., Ph.D.", ["Ida Holm, M.D., Ph.D."]),
+    ],
+)
+def test_names_of_a_line(line: str, names: list[str]) -> None:
+    assert authors(f'<p class="byline">{line}</p>') == names
+
+
+@pytest.mark.parametrize("own", ["", '<p class="author">admin</p>'])
+def test_authors_of_a_list_of_other_pages_are_none(own: str) -> None:
+    latest = '<ul><li><a href="/1">The quay</a> 2 hours ago <a class="author" href="/j">Ida Holm</a></li></ul>'
+    assert authors(f"{own}<p>Words of the page.</p><aside><h3>Latest</h3>{latest}</aside>") == []
+
+
 @pytest.mark.parametrize("text", ["Hej {{firstName}}!", "Sign up", "Home » Wall", "Foto: ida", "Visit the shop"])
 def test_what_is_no_name_is_left_out(text: str) -> None:
     assert authors(f"<span class=author>{text}</span>") == []
