@@ -124,6 +124,32 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
         return options
 
 
+class SourceCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Value of a rule after the one that a field is from: one of ``fieldSources.….others``."""
+
+    #: In the form of the field; texts are cut at 500 characters, lists at 20 entries.
+    value: Any
+    #: The rule, in words, or the place in structured data: ``json-ld Product.offers.price``.
+    rule: str
+    #: Absolute XPath of the element that shows the value, in the page as extracted.
+    xpath: str | None = None
+    #: The first 200 characters of its text.
+    text: str | None = None
+    #: Its rectangle in the screenshot: x, y, width, height, in CSS pixels.
+    box: tuple[int, int, int, int] | None = None
+
+
+class FieldSource(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Source of the value of a field: one of ``fieldSources``. Members as in :class:`SourceCandidate`."""
+
+    rule: str
+    xpath: str | None = None
+    text: str | None = None
+    box: tuple[int, int, int, int] | None = None
+    #: The next other values in the order of the rules, at most three.
+    others: list[SourceCandidate] = []
+
+
 class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
     """The body of a 200 answer.
 
@@ -131,7 +157,7 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     clients of such services also expect ``url`` (final) and ``statusCode``. ``http_response_body`` and ``screenshot``
     are Base64. Automatic extraction is an object in the schema of zyte-common-items under the name of its kind.
     ``custom_attributes`` has ``values`` and ``metadata``; ``field_sources`` maps fields of the item to their source in
-    the page. ``markdown`` is the page as Markdown. ``redirects`` lists the redirects from the requested URL to the
+    the page (:class:`FieldSource`). ``markdown`` is the page as Markdown. ``redirects`` lists the redirects from the requested URL to the
     page. ``network_capture`` lists responses as ``{url, statusCode, headers, httpResponseBody}``; ``experimental`` has
     ``responseCookies`` if they were requested there.
     """
@@ -150,7 +176,7 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     job_id: str | None = None
     actions: list[dict[str, Any]] | None = None
     custom_attributes: dict[str, Any] | None = None
-    field_sources: dict[str, str] | None = None
+    field_sources: dict[str, FieldSource] | None = None
     markdown: str | None = None
     article: dict[str, Any] | None = None
     article_list: dict[str, Any] | None = None

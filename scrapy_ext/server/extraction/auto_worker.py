@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.extraction.fields import MARKDOWN
+from scrapy_ext.api.extraction.records import FieldSource
 from scrapy_ext.server.computing.worker import MEMORY, serve
 
 #: What one PDF may need beside the file, in bytes.
@@ -31,6 +32,8 @@ class ExtractionTask(msgspec.Struct, frozen=True):
     pdf: bytes | None = None
     #: Whether to return the source of each field.
     sources: bool = False
+    #: The browser wrote the rectangles of elements into ``html``.
+    boxes: bool = False
     #: Attributes to answer by rules.
     attributes: dict[str, Any] | None = None
     #: Whether to return the text of the page.
@@ -48,7 +51,7 @@ class ExtractionOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """The result of a task: an item, or an error."""
 
     item: Any = None
-    sources: dict[str, str] | None = None
+    sources: dict[str, FieldSource] | None = None
     attributes: dict[str, Any] | None = None
     text: str | None = None
     markdown: str | None = None

@@ -177,6 +177,8 @@ class PagePlan(RequestPlan, frozen=True, kw_only=True):
     styles: bool = False
     #: The same with computed styles.
     looks: bool = False
+    #: The same with the rectangles of elements in the screenshot.
+    boxes: bool = False
     response_headers: bool = False
     screenshot: ScreenshotOptions | None = None
     viewport: Viewport = Viewport()
@@ -224,6 +226,7 @@ def plan(request: ExtractRequest, pool: ProxyPool) -> HttpPlan | PagePlan:
             shadow_roots=request.include_shadow_roots,
             styles=request.makes_something,
             looks=request.extract_type in KINDS_BY_STYLES,
+            boxes=request.field_sources and request.screenshot,
             response_headers=request.http_response_headers,
             response_cookies=wants_cookies,
             screenshot=screenshot,

@@ -339,7 +339,8 @@ class ExtractionService:
             refuse_viewed(page.url, page.viewed, request.extract_type or MARKDOWN)
             styles = page.styles is not None
             html = page.styles or page.html or ""
-            await self._add_made(result, request, html, caller, styles=styles)
+            boxes = styles and todo.boxes
+            await self._add_made(result, request, html, caller, styles=styles, boxes=boxes)
         return result, page.state
 
     async def _load(self, todo: PagePlan, hold: Hold, caller: Caller) -> PageResult:
@@ -374,6 +375,7 @@ class ExtractionService:
         caller: Caller,
         *,
         styles: bool = False,
+        boxes: bool = False,
         pdf: bytes | None = None,
     ) -> None:
         """Add what is made of a page, or of a PDF: an item, Markdown."""
@@ -386,6 +388,7 @@ class ExtractionService:
             styles=styles,
             pdf=pdf,
             sources=request.field_sources,
+            boxes=boxes,
             attributes=asked if asked and not by_text else None,
             text=bool(asked) and by_text,
             markdown=_markdown_options(request),

@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from scrapy_ext.api.extraction.records import FieldSource
     from scrapy_ext.server.extraction.auto.items import Item
     from scrapy_ext.server.extraction.auto.page.page import Page
 
@@ -61,7 +62,7 @@ class Extracted(NamedTuple):
     #: Empty where no kind was requested.
     item: dict[str, Any]
     #: The source of each field.
-    sources: dict[str, str] | None = None
+    sources: dict[str, FieldSource] | None = None
     #: The answers for ``customAttributes``.
     attributes: dict[str, Any] | None = None
     #: The text of the page, for a language model that answers them.
@@ -87,12 +88,15 @@ def extract_more(
     *,
     styles: bool = False,
     sources: bool = False,
+    boxes: bool = False,
     attributes: dict[str, Any] | None = None,
     text: bool = False,
     markdown: dict[str, Any] | None = None,
 ) -> Extracted:
     """Return what :func:`extract` does, with the sources of the fields, answers for ``attributes``, the text of the
     page, or its Markdown with the options ``markdown``; without a ``kind`` only that.
+
+    ``boxes`` says that the browser wrote the rectangles of elements into the page, which the sources then have.
     """
     if kind is not None and kind not in _EXTRACTORS:
         raise UnsupportedKindError(kind)
@@ -100,7 +104,7 @@ def extract_more(
     from scrapy_ext.server.extraction.auto.items import as_dict
     from scrapy_ext.server.extraction.auto.page.page import Page
 
-    page = Page(html, url, styles=styles)
+    page = Page(html, url, styles=styles, sources=sources, boxes=boxes)
     item = as_dict(_extractor(kind)(page)) if kind is not None else {}
     field_sources = answers = words = written = None
     if sources:

@@ -207,9 +207,17 @@ class _Loading:
     async def _read(self) -> tuple[str | None, str | None]:
         """Return the HTML for extraction, and the HTML alone: each where it is wanted, or one for the other."""
         plan = self._plan
-        styles = await html_for_reading(self._devtools, self._limits, looks=plan.looks) if plan.styles else None
+        styles = await self._styled() if plan.styles else None
         html = await self._html() if plan.html or (plan.styles and styles is None) else None
         return styles, html
+
+    async def _styled(self) -> str | None:
+        plan = self._plan
+        boxes = plan.boxes and plan.screenshot is not None
+        full_page = plan.screenshot is not None and plan.screenshot.full_page
+        return await html_for_reading(
+            self._devtools, self._limits, looks=plan.looks, boxes=boxes, of_full_page=full_page
+        )
 
     async def _act(self, context: ActionContext) -> list[dict[str, Any]]:
         await self._response()  # Raises for a document that is not a page.

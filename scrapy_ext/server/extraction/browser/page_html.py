@@ -133,11 +133,15 @@ MEASURING: Final = 150
 LONGEST: Final = 1_000
 #: Two boxes of a line are apart for a reader with so many pixels between them.
 GAP: Final = 2
+#: Milliseconds of measuring with the rectangles of all elements.
+MEASURING_BOXES: Final = 500
+#: Smaller sides of a rectangle, in pixels, are those of texts for screen readers.
+LEAST_SIDE: Final = 2
 #: Media types of documents that are pages.
 PAGES: Final = ("text/html", "application/xhtml+xml", "image/svg+xml")
 
 _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APART, STRUCK, HIDDEN, styled,
-    maxElements, maxText, measuring, maxHtml, gap, pages }) => {
+    maxElements, maxText, measuring, maxHtml, gap, pages, boxes, box, complete, leastSide, ofFullPage }) => {
   const call = (f, self, ...rest) => Reflect.apply(f, self, rest);
   const get = (prototype, name) => Object.getOwnPropertyDescriptor(prototype, name).get;
   const rootOf = get(Document.prototype, 'documentElement'), parentOf = get(Node.prototype, 'parentNode');
@@ -153,6 +157,15 @@ _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APAR
   if (call(get(HTMLCollection.prototype, 'length'),
       call(Document.prototype.getElementsByTagName, document, '*')) > maxElements) return null;
   const copy = importNode(root);
+  const place = (left, top, rectangle) => [rectangle.x + left, rectangle.y + top, rectangle.width, rectangle.height]
+    .map(n => Math.round(Math.max(-99999, Math.min(n || 0, 999999))));
+  const isShown = node => call(Element.prototype.checkVisibility, node, { opacityProperty: true, visibilityProperty: true });
+  const addBox = (node, twin) => {
+    const own = call(rect, node), ofPage = place(scrollX, scrollY, own);
+    const isOutside = ofPage[0] + ofPage[2] <= 0 || ofPage[1] + ofPage[3] <= 0;
+    if (own.width >= leastSide && own.height >= leastSide && !isOutside && isShown(node))
+      call(set, twin, box, (ofFullPage ? ofPage : place(0, 0, own)).join(' '));
+  };
   const struck = new Map(), seen = new Set(), left = scrollX, top = scrollY;
   const isStruck = (node, levels) => {
     if (!(node instanceof Element) || !levels) return false;
@@ -169,12 +182,12 @@ _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APAR
     } else if (!(node instanceof HTMLImageElement)) return;
     if (seen.has(element) || !(element instanceof HTMLElement)) return;
     seen.add(element);
-    const box = call(rect, element), style = getComputedStyle(element);
-    const hidden = !box.width || !box.height || style.visibility != 'visible' || style.opacity == '0';
+    const own = call(rect, element), style = getComputedStyle(element);
+    const hidden = !own.width || !own.height || style.visibility != 'visible' || style.opacity == '0';
     const flags = (!hidden && isStruck(element, 4) ? STRUCK : 0) | (hidden ? HIDDEN : 0);
-    const place = [box.x + left, box.y + top, box.width, box.height];
-    const numbers = [...place, parseFloat(style.fontSize), +style.fontWeight, flags];
-    call(set, other, look, numbers.map(n => Math.round(Math.max(-99999, Math.min(n || 0, 999999)))).join(' '));
+    const type = [parseFloat(style.fontSize), +style.fontWeight, flags];
+    const numbers = type.map(n => Math.round(Math.max(-99999, Math.min(n || 0, 999999))));
+    call(set, other, look, [...place(left, top, own), ...numbers].join(' '));
   };
   // How an element lies beside the one directly before it.
   const besideOther = (node, box) => {
@@ -208,7 +221,7 @@ _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APAR
     const originals = walker(original), copies = walker(twinTop);
     for (let node = original, twin = twinTop; node && twin; node = originals.nextNode(), twin = copies.nextNode()) {
       if (node.nodeType == 1) {
-        for (const name of [look, display])
+        for (const name of [look, display, box])
           if (call(Element.prototype.hasAttribute, twin, name)) call(Element.prototype.removeAttribute, twin, name);
         const shadow = call(shadowOf, node);
         if (shadow) {
@@ -221,6 +234,7 @@ _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APAR
         }
         const tag = call(nameOf, node);
         late ||= count++ % 64 == 0 && performance.now() - started > measuring;
+        if (boxes && !late && node instanceof HTMLElement && node != root) addBox(node, twin);
         if (!late && node instanceof HTMLElement
             && (inLine.has(tag) || inBlocks.has(tag) || tag.includes('-'))) {
           const value = displayOf(node, tag);
@@ -235,14 +249,20 @@ _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APAR
   const body = call(Element.prototype.querySelector, root, 'body'), usual = body && getComputedStyle(body);
   if (looks && usual && (usual.marginLeft != '8px' || !usual.fontFamily.includes('Times')))
     call(set, copy, look, styled);
+  if (boxes && !late) call(set, copy, box, complete);
   const html = call(get(Element.prototype, 'outerHTML'), copy);
   return html.length > maxHtml ? null : '<!DOCTYPE html>' + html;
 })"""
 
 
-async def html_for_reading(session: CDPSession, limits: ServiceLimits, *, looks: bool) -> str | None:
-    """Return the HTML of the session's page for extraction, with computed styles for ``looks``; None where it is not
-    available."""
+async def html_for_reading(
+    session: CDPSession, limits: ServiceLimits, *, looks: bool, boxes: bool = False, of_full_page: bool = False
+) -> str | None:
+    """Return the HTML of the session's page for extraction; None where it is not available.
+
+    It has the computed styles for ``looks``, and for ``boxes`` the rectangles of elements in a screenshot that is taken
+    now: of the window, or ``of_full_page``.
+    """
     options = {
         "looks": looks,
         "look": styles.STYLE_ATTRIBUTE,
@@ -257,7 +277,12 @@ async def html_for_reading(session: CDPSession, limits: ServiceLimits, *, looks:
         "styled": styles.STYLED,
         "maxElements": MAX_ELEMENTS,
         "maxText": MAX_TEXT,
-        "measuring": MEASURING,
+        "measuring": MEASURING_BOXES if boxes else MEASURING,
+        "boxes": boxes,
+        "box": styles.BOX_ATTRIBUTE,
+        "complete": styles.COMPLETE,
+        "leastSide": LEAST_SIDE,
+        "ofFullPage": of_full_page,
         "maxHtml": limits.html_bytes,
         "gap": GAP,
         "pages": PAGES,

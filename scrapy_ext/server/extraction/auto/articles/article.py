@@ -66,8 +66,8 @@ def extract(page: Page) -> Article:
     modified = modified_on(page, thing, focus)
     known = [author.name or "" for author in authors or ()] + [date.raw for date in (published, modified) if date]
     body = article_body(page, focus, headline, known, thing)
-    page.sources.note("articleBody", "main text")
-    page.sources.note("articleBodyHtml", "main text")
+    page.sources.note("articleBody", "main text", body.node)
+    page.sources.note("articleBodyHtml", "main text", body.node)
     described = page.meta("og:description", "description", "twitter:description", "dc.description")
     pictures = _images_of(page, thing, body)
     videos = [Video(url=url) for url in _media_of(page, thing, body, "video", "VideoObject")]

@@ -13,7 +13,7 @@ from scrapy_ext.server.extraction.auto.items import Author
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import way_to
 from scrapy_ext.server.extraction.auto.page.markup import text_of
-from scrapy_ext.server.extraction.auto.page.sources import lowest
+from scrapy_ext.server.extraction.auto.page.sources import lowest, origin
 from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -63,21 +63,22 @@ def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] 
     """Return the authors of a page: of its structured data, its metadata, or named as such by its heading."""
     found: dict[str, Author] = {}
     sites = _site_names(page, article)
-    sources: tuple[Callable[[], list[Author]], ...] = (
-        lambda: authors_in(page, article),
-        lambda: _of_metas(page),
-        lambda: _shown(page, focus),
-        lambda: _of_by_lines(page, focus),
-        lambda: _of_signature(page, focus),
+    rules: tuple[tuple[str, Callable[[], list[Author]]], ...] = (
+        (origin(article, "author", "creator"), lambda: authors_in(page, article)),
+        ("meta", lambda: _of_metas(page)),
+        ("part named as the author", lambda: _shown(page, focus)),
+        ("line by the heading", lambda: _of_by_lines(page, focus)),
+        ("signature", lambda: _of_signature(page, focus)),
     )
     # A site is the author of its pages only where they name nobody else.
     chosen: list[Author] = []
-    for source in sources:
-        authors = source()
+    for _, rule in rules:
+        authors = rule()
         people = [author for author in authors if letters_of(author.name or "") not in sites]
         chosen = people or chosen or authors
         if people:
             break
+    page.sources.chosen("authors", chosen, *rules, form=lambda authors: [{"name": author.name} for author in authors])
     for author in chosen:
         found.setdefault((author.name or "").casefold(), author)
     return list(found.values())[:MAX_AUTHORS] or None

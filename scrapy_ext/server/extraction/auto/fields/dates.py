@@ -18,7 +18,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.calendars import ERAS, day_of, solar_day
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
-from scrapy_ext.server.extraction.auto.page.sources import lowest
+from scrapy_ext.server.extraction.auto.page.sources import lowest, origin
 from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -349,24 +349,36 @@ _MODIFIED_WORD, _PUBLISHED_WORD = _VOCABULARY.patterns("modified_word", "publish
 
 def published_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
     """Return the date of publication: of structured data, metadata, or a date near the heading."""
-    stated = article.texts("datePublished", "dateCreated", "uploadDate") if article else []
-    return _chosen(page, focus, [*stated, *_contents(page, _PUBLISHED_METAS)], modified=False)
+    names = ("datePublished", "dateCreated", "uploadDate")
+    return _chosen(page, focus, article, names, _PUBLISHED_METAS, modified=False)
 
 
 def modified_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
     """Return the date of the last change."""
-    stated = article.texts("dateModified") if article else []
-    return _chosen(page, focus, [*stated, *_contents(page, _MODIFIED_METAS)], modified=True)
+    return _chosen(page, focus, article, ("dateModified",), _MODIFIED_METAS, modified=True)
 
 
-def _chosen(page: Page, focus: Focus, stated: list[str], *, modified: bool) -> Date | None:
+def _chosen(
+    page: Page, focus: Focus, article: Thing | None, names: tuple[str, ...], metas: Iterable[str], *, modified: bool
+) -> Date | None:
     """Return the first stated date, else the shown one; another statement of its day that has a time is more exact."""
-    dates = [date for text in stated if (date := read(text, page))]
-    chosen = dates[0] if dates else _shown(page, focus, modified=modified)
-    if chosen is None or chosen.has_time:
-        return chosen
-    others = (*dates[1:], *_exact_times(page, focus, modified=modified))
-    return next((date for date in others if date.has_time and date.iso[:10] == chosen.iso[:10]), chosen)
+    stated = _dates(page, article.texts(*names) if article else ())
+    of_metas = _dates(page, _contents(page, metas))
+    first = page.sources.first(
+        "dateModified" if modified else "datePublished",
+        (origin(article, *names), lambda: next(iter(stated), None)),
+        ("meta", lambda: next(iter(of_metas), None)),
+        ("shown date", lambda: _shown(page, focus, modified=modified)),
+        form=lambda date: date.iso,
+    )
+    if first is None or first.has_time:
+        return first
+    others = (*stated, *of_metas, *_exact_times(page, focus, modified=modified))
+    return next((date for date in others if date.has_time and date.iso[:10] == first.iso[:10]), first)
+
+
+def _dates(page: Page, texts: Iterable[str]) -> list[Date]:
+    return [date for text in texts if (date := read(text, page))]
 
 
 def _exact_times(page: Page, focus: Focus, *, modified: bool) -> Iterator[Date]:

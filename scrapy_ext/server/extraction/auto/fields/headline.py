@@ -10,6 +10,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.layout import is_of_site
+from scrapy_ext.server.extraction.auto.page.sources import origin
 from scrapy_ext.server.extraction.auto.page.text import is_wide, letters_of, shown_text
 from scrapy_ext.server.extraction.auto.page.urls import site_of, slug_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -42,6 +43,19 @@ def headline_of(page: Page, thing: Thing | None, focus: Focus) -> str | None:
     A heading that shares no word with the titles counts where the text has more of its words than of theirs, or it is
     the longer one: names of sites and sections are short, and hardly occur in a text.
     """
+    return page.sources.chosen(
+        "headline",
+        _chosen(page, thing, focus),
+        ("heading", lambda: focus.heading_text),
+        (origin(thing, "headline"), lambda: one_line(thing.text("headline")) if thing else None),
+        ("meta og:title", lambda: one_line(page.meta("og:title", "twitter:title"))),
+        ("title without the name of the site", lambda: without_site(page, one_line(page.title))),
+        ("title", lambda: one_line(page.title)),
+        ("first heading of the content", lambda: _first_of_content(page)),
+    )
+
+
+def _chosen(page: Page, thing: Thing | None, focus: Focus) -> str | None:
     heading = _heading_of_content(page, focus)
     stated = thing.text("headline") if thing else None
     if heading and _is_of_page(page, heading) and (stated or _is_article(page) or not _is_slogan(page, heading)):

@@ -156,6 +156,7 @@ def _topic(page: Page, thread: Thing | None) -> str | None:
         (origin(thread, "headline", "name"), lambda: one_line(thread.text("headline", "name")) if thread else None),
         ("h1", lambda: focus.heading_text),
         ("title", lambda: without_site(page, headline_of(page, thread, focus) or "")),
+        form=lambda name: {"name": name},
     )
 
 

@@ -167,11 +167,12 @@ _HEADING_TAGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "strong", "b", "dt",
 
 
 class JobDescription(NamedTuple):
-    """A description as text and as clean HTML, and its source."""
+    """A description as text and as clean HTML, its source, and the part of the page that it is from."""
 
     text: str | None
     html: str | None
     source: str
+    node: HtmlElement | None = None
 
 
 def description_of(page: Page, job: Thing | None, focus: Focus, headline: str | None) -> JobDescription:
@@ -194,12 +195,12 @@ def description_of(page: Page, job: Thing | None, focus: Focus, headline: str | 
         clean = cleaned(part, page.base_url)
         text = clean_text(clean) if clean is not None else ""
         if clean is not None and len(text) >= MIN_LENGTH:
-            return JobDescription(text, html_of(clean), source)
+            return JobDescription(text, html_of(clean), source, node)
     body = article_body(page, focus, headline)
     if job is not None and stated and len(body.text) < max(MIN_LENGTH, len(stated)):
         # The page has only a heading, a button or the message that it loads.
         return JobDescription(stated, stated_html(job, stated, page.base_url), origin(job, "description"))
-    return JobDescription(body.text or None, body_html(page, body), "main text")
+    return JobDescription(body.text or None, body_html(page, body), "main text", body.node)
 
 
 def _parts(page: Page, focus: Focus, texts: TextPart) -> Iterator[tuple[str, HtmlElement | None]]:
@@ -269,9 +270,11 @@ def requirements_of(page: Page, job: Thing | None, focus: Focus) -> list[str] | 
     for heading in _headings(page):
         if focus.elsewhere(heading):
             continue
-        points = [text for item in _list_below(heading) if (text := node_text(item, MAX_REQUIREMENT_LENGTH))]
+        items = _list_below(heading)
+        points = [text for item in items if (text := node_text(item, MAX_REQUIREMENT_LENGTH))]
         if points:
-            page.sources.note("requirements", f"list below {node_text(heading, MAX_HEADING_LENGTH)!r}")
+            rule = f"list below {node_text(heading, MAX_HEADING_LENGTH)!r}"
+            page.sources.note("requirements", rule, items[0].getparent())
             return points[:MAX_REQUIREMENTS]
     return None
 

@@ -118,8 +118,8 @@ class _Extraction:
         description = description_of(page, job, self._focus, item.headline)
         item.description, item.descriptionHtml = description.text, description.html
         if description.text:
-            page.sources.note("description", description.source)
-            page.sources.note("descriptionHtml", description.source)
+            page.sources.note("description", description.source, description.node)
+            page.sources.note("descriptionHtml", description.source, description.node)
         item.requirements = requirements_of(page, job, self._focus)
         item.jobLocation = self._location()
         item.hiringOrganization = self._organization(item)
@@ -154,6 +154,7 @@ class _Extraction:
             ("name of the site", lambda: self._mentioned([company_of_site(self._page)], item)),
             ("copyright", lambda: self._mentioned([company_of_copyright(self._page)], item)),
             ("host, description", lambda: company_of_host(self._page, item.description)),
+            form=lambda name: {"name": name, "nameRaw": name},
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
 
@@ -199,6 +200,7 @@ class _Extraction:
             ("title", self._titles.place),
             ("link to a map", lambda: mapped_place(self._page, self._focus)),
             ("line near the heading", lambda: place_by_heading(self._focus)),
+            form=lambda place: {"raw": place},
         )
         return JobLocation(raw=raw) if raw else None
 
@@ -280,17 +282,20 @@ class _Extraction:
             ("label", lambda: self._dated("posted")),
             ("relative date by the heading", lambda: relative_date(self._focus)),
             ("date by the heading", lambda: published_on(page, job, self._focus)),
+            form=_iso,
         )
         modified = modified_on(page, job, self._focus)
         valid = self._first(
             "validThrough",
             (origin(job, "validThrough"), lambda: self._stated("validThrough")),
             ("label", lambda: self._dated("deadline")),
+            form=_iso,
         )
         start = self._first(
             "jobStartDate",
             (origin(job, "jobStartDate"), lambda: self._stated("jobStartDate")),
             ("label", lambda: self._dated("start")),
+            form=_iso,
         )
         if published is not None and published == valid and "validThrough" not in (job.properties if job else {}):
             # The only date of the page is the deadline.
@@ -359,6 +364,10 @@ class _Extraction:
         if len(description.text or "") < SHORT:
             return 0.05 + 0.05 * min(signs, 4)
         return round(min(0.9, 0.1 + 0.16 * signs), 2)
+
+
+def _iso(date: Date) -> str:
+    return date.iso
 
 
 def _main_job(page: Page, jobs: list[Thing]) -> Thing | None:

@@ -17,9 +17,11 @@ from scrapy_ext.server.extraction.auto.page.markup import Markup, Thing
 from scrapy_ext.server.extraction.auto.page.parsing import Outline, parsed
 from scrapy_ext.server.extraction.auto.page.sources import Sources
 from scrapy_ext.server.extraction.auto.page.styles import (
+    Boxes,
     ComputedStyles,
     Displays,
     displays_of,
+    take_boxes,
     take_displays,
     take_styles,
 )
@@ -69,14 +71,18 @@ class Page:
     and that of declarative shadow roots stands in the place of their hosts.
     """
 
-    def __init__(self, html: str, url: str, *, styles: bool = False) -> None:
+    def __init__(
+        self, html: str, url: str, *, styles: bool = False, sources: bool = False, boxes: bool = False
+    ) -> None:
         self.url = url
-        self.sources = Sources()
-        self.source, self.tree, self.elements, attributes, self.scripts = parsed(html)
+        self.sources = Sources(wanted=sources)
+        self.source, self.tree, self.elements, attributes, self.scripts, self.paths = parsed(html, with_paths=sources)
         self.outline = Outline(self.elements, attributes)
         self.base_url = self._base_url()
         self._links: dict[str, str | None] = {}
         self.styles = take_styles(self.tree) if styles else ComputedStyles()
+        #: The rectangles of visible elements; None where the browser did not write them.
+        self.boxes: Boxes | None = take_boxes(self.outline) if boxes else None
         self._computed_displays = take_displays(self.outline) if styles else None
 
     @cached_property
@@ -171,15 +177,22 @@ class Page:
 
     @cached_property
     def hidden(self) -> frozenset[int]:
-        """The positions of elements that the page itself marks as not shown; those inside of them are not listed."""
+        """The positions of elements that the page marks as not shown to all; those inside of them are not listed."""
+        return self.unshown.union(
+            position
+            for position, attributes in enumerate(self.outline.attributes)
+            if attributes and attributes.get("aria-hidden") == "true"
+        )
+
+    @cached_property
+    def unshown(self) -> frozenset[int]:
+        """The positions of elements that the page itself does not show; those inside of them are not listed."""
         return frozenset(
             position
             for position, attributes in enumerate(self.outline.attributes)
             if attributes
             and (
-                "hidden" in attributes
-                or attributes.get("aria-hidden") == "true"
-                or ("style" in attributes and _HIDING_STYLE.search(attributes["style"]))
+                "hidden" in attributes or ("style" in attributes and _HIDING_STYLE.search(attributes["style"]))
             )
         )
 

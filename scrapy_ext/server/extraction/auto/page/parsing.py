@@ -16,6 +16,7 @@ from lxml import html as lxml_html
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.formulas import write_formulas
+from scrapy_ext.server.extraction.auto.page.paths import ElementPaths
 
 #: Elements of HTML that can have a shadow root, beside all custom elements.
 _HOSTS: Final = frozenset({
@@ -154,11 +155,15 @@ class Parsed(NamedTuple):
     elements: list[HtmlElement]
     attributes: list[dict[str, str]]
     scripts: list[Script]
+    #: The places of the elements in the page as users parse it, where they are wanted.
+    paths: ElementPaths | None
 
 
-def parsed(html: str) -> Parsed:
+def parsed(html: str, *, with_paths: bool = False) -> Parsed:
     """Return the tree of a page without scripts, styles, templates and comments; an empty one for an empty page."""
     source, tree = _parse_within_bounds(html)
+    paths = ElementPaths(tree) if with_paths else None
+    _move_content(tree)
     write_formulas(tree)
     scripts = _take_scripts(tree)
     compose(tree)
@@ -166,7 +171,7 @@ def parsed(html: str) -> Parsed:
     _strip_noscript(tree)
     _strip_heading_signs(tree)
     elements = list(tree.iter("*"))
-    return Parsed(source, tree, elements, _attributes(elements), scripts)
+    return Parsed(source, tree, elements, _attributes(elements), scripts, paths)
 
 
 def _parse_within_bounds(html: str) -> tuple[bytes, HtmlElement]:
@@ -214,7 +219,6 @@ def _parse(source: bytes) -> HtmlElement:
     except etree.LxmlError:
         # Nothing in it but comments or white space.
         tree = lxml_html.document_fromstring(_EMPTY, parser=parser)
-    _move_content(tree)
     return tree
 
 

@@ -1,20 +1,25 @@
 """Choice among the candidates for a field, and the sources of the fields of items (``fieldSources``).
 
-An extractor that tries several places for a field names each of them, and the place that had the value is recorded.
+An extractor that tries several rules for a field names each of them, and the rule that had the value is recorded.
 For other fields the places of the page are searched afterwards, the most reliable first, for exactly their value.
+
+Nothing is recorded, and no candidate after the chosen one is tried, where sources are not requested.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.api.extraction.records import FieldSource, SourceCandidate
+from scrapy_ext.server.extraction.auto.items import Item, as_dict
+from scrapy_ext.server.extraction.auto.page.places import OURS, Places, Shown, type_names
+from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto.page.markup import Thing
@@ -39,111 +44,188 @@ def highest(scored: Iterable[tuple[float, T]]) -> T | None:
     return max(scored, key=itemgetter(0), default=(0.0, None))[1]
 
 
-#: Bounds of the search for a value whose source was not recorded.
-MAX_THINGS: Final = 300
-MAX_DEPTH: Final = 4
-MAX_LINES: Final = 5_000
-#: Fields that are not from the page.
-_OURS: Final = frozenset({"metadata"})
-#: Only the beginning of longer values is compared.
-KEY_LENGTH: Final = 200
+#: Candidates of a field that are reported beside the chosen one.
+MAX_OTHERS: Final = 3
+#: Characters of a text and entries of a list in the value of such a candidate.
+MAX_TEXT: Final = 500
+MAX_ENTRIES: Final = 20
+#: Characters of the text of an element.
+MAX_ELEMENT_TEXT: Final = 200
+#: Rule of a value that only an element shows, in other words.
+_ON_PAGE: Final = "text on the page"
+#: Fields whose value no element shows.
+_NOT_SHOWN: Final = frozenset({"url", "canonicalUrl", "inLanguage"})
+
+
+class _Other(NamedTuple):
+    value: Any
+    rule: str
+    node: HtmlElement | None
+    #: The value as the rule found it, which has the text of the page.
+    found: Any
+
+
+class _Noted(NamedTuple):
+    """The rule of a field, its element where the extractor knows it, and the candidates after it."""
+
+    rule: str
+    node: HtmlElement | None = None
+    others: tuple[_Other, ...] = ()
 
 
 class Sources:
-    """The sources of the fields of one item, by field."""
+    """The sources of the fields of one item, by field; nothing where they are not ``wanted``."""
 
-    def __init__(self) -> None:
-        self.noted: dict[str, str] = {}
+    def __init__(self, *, wanted: bool = False) -> None:
+        self._wanted = wanted
+        self._noted: dict[str, _Noted] = {}
 
-    def first(self, field: str, *candidates: tuple[str, Callable[[], T | None]]) -> T | None:
-        """Return the first value that is not empty, and record the name of its source for the field."""
-        for name, value_of in candidates:
+    def first(
+        self,
+        field: str,
+        *candidates: tuple[str, Callable[[], T | None]],
+        form: Callable[[T], Any] | None = None,
+        node: Callable[[T], HtmlElement | None] | None = None,
+    ) -> T | None:
+        """Return the first value that is not empty, and record its rule and the values of the rules after it.
+
+        ``form`` makes the value of the field of that of a candidate, ``node`` finds its element.
+        """
+        for index, (_, value_of) in enumerate(candidates):
             value = value_of()
             if value:
-                self.noted[field] = name
+                if self._wanted:
+                    self._note(field, value, candidates[index:], form, node)
                 return value
         return None
 
-    def note(self, field: str, source: str) -> None:
-        self.noted[field] = source
+    def chosen(
+        self,
+        field: str,
+        value: T | None,
+        *candidates: tuple[str, Callable[[], T | None]],
+        form: Callable[[T], Any] | None = None,
+        node: Callable[[T], HtmlElement | None] | None = None,
+    ) -> T | None:
+        """Return a value that was chosen among the candidates otherwise than in their order, and record the same."""
+        if value and self._wanted:
+            own = next((each for each in candidates if each[1]() == value), None)
+            if own is not None:
+                rest = (each for each in candidates if each is not own)
+                self._note(field, value, (own, *rest), form, node)
+        return value
 
-    def of_item(self, page: Page, item: dict[str, Any]) -> dict[str, str]:
+    def note(self, field: str, rule: str, node: HtmlElement | None = None) -> None:
+        """Record the rule of a field that has one candidate only, and its element."""
+        if self._wanted:
+            self._noted[field] = _Noted(rule, node)
+
+    def _note(
+        self,
+        field: str,
+        value: T,
+        candidates: tuple[tuple[str, Callable[[], T | None]], ...],
+        form: Callable[[T], Any] | None,
+        node: Callable[[T], HtmlElement | None] | None,
+    ) -> None:
+        (rule, _), *later = candidates
+        known = [_plain(form(value) if form else value)]
+        others: list[_Other] = []
+        noted = dict(self._noted)
+        for name, value_of in later:
+            other = value_of()
+            plain = _plain(form(other) if form else other) if other else None
+            if other and plain not in known:
+                known.append(plain)
+                others.append(_Other(plain, name, node(other) if node else None, other))
+                if len(others) == MAX_OTHERS:
+                    break
+        # A rule that was tried in vain may have recorded its own.
+        self._noted = noted | {field: _Noted(rule, node(value) if node else None, tuple(others))}
+
+    def of_item(self, page: Page, item: dict[str, Any]) -> dict[str, FieldSource]:
         """Return the known sources of the fields of an item that have a value."""
-        places = _Places(page)
+        reader = _Reader(page)
         found = {}
         for field, value in item.items():
-            if field in _OURS:
+            if field in OURS:
                 continue
-            # The source of a parsed value is that of its raw text.
-            source = self.noted.get(field) or places.of(item.get(f"{field}Raw")) or places.of(value)
-            if source:
+            raw = item.get(f"{field}Raw")
+            noted = self._noted.get(field)
+            if noted is None and (parsed := self._noted.get(field.removesuffix("Raw"))) is not None:
+                noted = parsed._replace(others=())
+            source = reader.source(noted, value, raw, is_shown=field not in _NOT_SHOWN)
+            if source is not None:
                 found[field] = source
         return found
 
 
-def origin(thing: Thing | None, *names: str) -> str:
-    """Return the name of a property of structured data as a source: ``json-ld offers``."""
-    if thing is None:
-        return "markup"
-    name = next((name for name in names if thing.properties.get(name)), names[0])
-    return f"{thing.syntax} {name}"
-
-
-class _Places:
-    """Index of the places of a page by their value, the most reliable first, built at the first search."""
+class _Reader:
+    """Describes what was noted, with the places of a page."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._by_value: dict[str, str] | None = None
+        self._places, self._shown = Places(page), Shown(page)
 
-    def of(self, value: object) -> str | None:
-        if isinstance(value, dict):
-            parts = (inner for name, inner in value.items() if name not in _OURS)
-            return next((source for inner in parts if (source := self.of(inner))), None)
-        if isinstance(value, list):
-            return self.of(value[0]) if value else None
-        key = _key(str(value)) if isinstance(value, str | int | float) else ""
-        if not key:
+    def source(self, noted: _Noted | None, value: Any, raw: Any, *, is_shown: bool) -> FieldSource | None:
+        # The source of a parsed value is that of its raw text.
+        place = self._places.of(raw) or self._places.of(value)
+        element = self._element(noted.node if noted else None, raw, value) if is_shown else SourceElement()
+        rule = _exact(noted.rule, place) if noted else place or (_ON_PAGE if element.xpath else None)
+        if not rule:
             return None
-        if self._by_value is None:
-            self._by_value = {}
-            for place, held in self._all():
-                self._by_value.setdefault(_key(held), place)
-        return self._by_value.get(key)
+        others = [self._other(other) for other in noted.others] if noted else []
+        return FieldSource(rule, element.xpath, element.text, element.box, others)
 
-    def _all(self) -> Iterator[tuple[str, str]]:
-        page = self._page
-        yield "url of the page", page.url
-        if page.canonical_url:
-            yield "link canonical", page.canonical_url
-        for thing in page.markup.all()[:MAX_THINGS]:
-            yield from _of_thing(thing, "/".join(sorted(thing.types)), MAX_DEPTH)
-        for name, contents in page.metas.items():
-            for content in contents[:1]:
-                yield f"meta {name}", content
-        yield "title", page.title or ""
-        yield "html lang", page.language or ""
-        for node, text in page.lines[:MAX_LINES]:
-            yield _called(node), text
-        for node in islice(page.tree.iter("time"), MAX_LINES):
-            yield _called(node), node.get("datetime") or ""
-        for node in islice(page.tree.iter("a", "img"), MAX_LINES):
-            yield _called(node), page.link(node.get("href") or node.get("src")) or ""
+    def _other(self, other: _Other) -> SourceCandidate:
+        element = self._element(other.node, other.found, other.value)
+        return SourceCandidate(
+            other.value, _exact(other.rule, self._places.of(other.value)), element.xpath, element.text, element.box
+        )
+
+    def _element(self, node: HtmlElement | None, *values: Any) -> SourceElement:
+        candidates = (node, *map(self._shown.element, values)) if node is None else (node,)
+        for each in candidates:
+            if each is not None and self._shown.is_visible(each):
+                paths, boxes = self._page.paths, self._page.boxes
+                return SourceElement(
+                    paths.of(each) if paths else None,
+                    node_text(each, MAX_ELEMENT_TEXT) or None,
+                    boxes.get(each) if boxes else None,
+                )
+        return SourceElement()
 
 
-def _called(node: HtmlElement) -> str:
-    names = (node.get("itemprop") or node.get("class") or "").split()[:1]
-    return ".".join((str(node.tag), *names))[:80]
+class SourceElement(NamedTuple):
+    """The place of an element, and the beginning of its text."""
+
+    xpath: str | None = None
+    text: str | None = None
+    box: tuple[int, int, int, int] | None = None
 
 
-def _key(text: str) -> str:
-    return one_line(text[: 4 * KEY_LENGTH])[:KEY_LENGTH]
+def _exact(rule: str, place: str | None) -> str:
+    """Return the place of a value where that is what a rule says, more exactly."""
+    return place if place and place.startswith((f"{rule}.", f"{rule} ")) else rule
 
 
-def _of_thing(thing: Thing, path: str, depth: int) -> Iterator[tuple[str, str]]:
-    for name, values in thing.properties.items():
-        for value in values[:3]:
-            if isinstance(value, str):
-                yield f"{thing.syntax} {path}.{name}", value
-            elif depth > 0:
-                yield from _of_thing(value, f"{path}.{name}", depth - 1)
+def _plain(value: Any) -> Any:
+    """Return a value as data, within bounds."""
+    if isinstance(value, Item):
+        value = as_dict(value)
+    if isinstance(value, str):
+        text = one_line(value[: 4 * MAX_TEXT])
+        return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in islice(value, MAX_ENTRIES)]
+    return value
+
+
+def origin(thing: Thing | None, *names: str) -> str:
+    """Return the name of a property of structured data as a source: ``json-ld Product.offers``."""
+    if thing is None:
+        return "markup"
+    name = next((name for name in names if thing.properties.get(name)), names[0])
+    return f"{thing.syntax} {type_names(thing)}.{name}"

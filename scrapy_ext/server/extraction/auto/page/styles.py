@@ -93,6 +93,35 @@ def take_styles(tree: HtmlElement) -> ComputedStyles:
     return ComputedStyles(found, styled=styled)
 
 
+#: Attribute with the rectangle of a visible element, where the browser wrote it: x, y, width, height (CSS pixels of the
+#: screenshot).
+BOX_ATTRIBUTE: Final = "data-box"
+_BOX = re.compile(r"(-?\d{1,6}) (-?\d{1,6}) (\d{1,6}) (\d{1,6})")
+#: The value of the attribute on the root of a page all of whose visible elements have it.
+COMPLETE: Final = "complete"
+Box = tuple[int, int, int, int]
+
+
+class Boxes(dict["HtmlElement", Box]):
+    """The rectangles of visible elements: of all of them, or of the first ones of a page that takes too long."""
+
+    is_complete = False
+
+
+def take_boxes(outline: Outline) -> Boxes:
+    """Remove the rectangles that the browser wrote into a page, and return them."""
+    found = Boxes()
+    found.is_complete = outline.attributes[0].get(BOX_ATTRIBUTE) == COMPLETE
+    for node, attributes in zip(outline.nodes, outline.attributes, strict=True):
+        value = attributes.pop(BOX_ATTRIBUTE, None)
+        if value is not None:
+            del node.attrib[BOX_ATTRIBUTE]
+            if match := _BOX.fullmatch(value):
+                x, y, width, height = map(int, match.groups())
+                found[node] = (x, y, width, height)
+    return found
+
+
 #: Attribute with the computed display of an element, where the browser wrote it: of those that stand in a line by
 #: their tags and are blocks, and the other way round.
 DISPLAY_ATTRIBUTE: Final = "data-display"

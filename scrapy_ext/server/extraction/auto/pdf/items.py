@@ -14,6 +14,7 @@ from html import escape
 from itertools import takewhile
 from typing import Any, Final
 
+from scrapy_ext.api.extraction.records import FieldSource
 from scrapy_ext.server.extraction.auto.fields.authors import MAX_AUTHORS, names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, machine_date
 from scrapy_ext.server.extraction.auto.items import Article, Author, DetailsMetadata, PageContent
@@ -190,11 +191,11 @@ class PdfText:
             f"<body>{html_of(self.paragraphs)}</body></html>"
         )
 
-    def sources_of(self, item: dict[str, Any]) -> dict[str, str]:
+    def sources_of(self, item: dict[str, Any]) -> dict[str, FieldSource]:
         """Return the source of each field of the item that the document has."""
         stated = title_of(self.document)
         titles = {name: "pdf Title" if item.get(name) == stated else "heading" for name in ("headline", "title")}
-        return {field: source for field, source in (_SOURCES | titles).items() if field in item}
+        return {field: FieldSource(rule) for field, rule in (_SOURCES | titles).items() if field in item}
 
     @property
     def language(self) -> str | None:

@@ -12,7 +12,7 @@ import html_text
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
-from scrapy_ext.server.extraction.auto.page.sources import lowest
+from scrapy_ext.server.extraction.auto.page.sources import lowest, origin
 from scrapy_ext.server.extraction.auto.page.text import first, letters_of
 from scrapy_ext.server.extraction.auto.page.urls import site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -75,11 +75,10 @@ def brand_of(page: Page, product: Thing | None, focus: Focus) -> str | None:
     it beside the product, or where structured data or a script has it and nothing on the page names another maker.
     """
     stated = _stated(page, product)
-    shown = next((brand for brand in stated if not _is_of_site(page, brand) or _shows(page, focus, brand)), None)
-    if shown:
-        return shown
+    shown = (brand for brand in stated if not _is_of_site(page, brand) or _shows(page, focus, brand))
     return page.sources.first(
         "brand",
+        (origin(product, "brand", "manufacturer"), lambda: next(shown, None)),
         ("listed label", lambda: _of_pairs(page, focus, _BRAND, listed=True)),
         ("named part", lambda: lowest(_of_named_nodes(page, focus))),
         ("link", lambda: lowest(_of_links(page, focus))),
@@ -94,6 +93,7 @@ def brand_of(page: Page, product: Thing | None, focus: Focus) -> str | None:
         # Where no other maker is named, most shops that give their own name make what they sell.
         ("name of the shop in structured data", lambda: first(stated)),
         ("name of the shop in a script", lambda: _brand_of_scripts(page, focus, of_shops=True)),
+        form=lambda name: {"name": name},
     )
 
 

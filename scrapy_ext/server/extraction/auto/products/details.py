@@ -141,10 +141,11 @@ _NO_DESCRIPTION, _DESCRIPTION, _NOTICE = _VOCABULARY.patterns("no_description", 
 
 
 class ProductDescription(NamedTuple):
-    """A description as text and as clean HTML, either may be unknown."""
+    """A description as text and as clean HTML, either may be unknown, and the part of the page that it is from."""
 
     text: str | None = None
     html: str | None = None
+    node: HtmlElement | None = None
 
 
 def description_of(page: Page, product: Thing | None, focus: Focus) -> ProductDescription:
@@ -155,7 +156,7 @@ def description_of(page: Page, product: Thing | None, focus: Focus) -> ProductDe
         clean = cleaned(node, page.base_url)
         text = text_of(clean) if clean is not None else ""
         if clean is not None and len(text) > len(stated or ""):
-            return ProductDescription(text, html_of(clean))
+            return ProductDescription(text, html_of(clean), node)
     if product is not None and stated:
         return ProductDescription(stated, stated_html(product, stated, page.base_url))
     return ProductDescription(plain(page.meta("og:description", "description")) or _paragraphs(page, focus))

@@ -16,6 +16,7 @@ from stdnum import ean, isbn, ismn, issn
 from scrapy_ext.server.extraction.auto.items import Gtin
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.markup import JSON_LD
+from scrapy_ext.server.extraction.auto.page.sources import origin
 from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -188,6 +189,14 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus) -> Identifie
     # A code with spaces is often a name, so others precede it.
     sku = first([*(code for code in skus if " " not in code), page_id, *skus]) or first(
         _only_in_scripts(page, _SKU_IN_SCRIPT)
+    )
+    page.sources.chosen(
+        "sku",
+        sku,
+        (origin(product, "sku", "offers"), lambda: first(stated)),
+        ("text named or labelled so", lambda: first(shown)),
+        ("number in a form or the URL", lambda: page_id),
+        ("script", lambda: first(_only_in_scripts(page, _SKU_IN_SCRIPT))),
     )
     gtins = gtins_on(page, product, focus)
     # Shops without a manufacturer's number repeat their own there.

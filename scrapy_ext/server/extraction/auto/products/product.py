@@ -7,6 +7,7 @@ labels and position of its elements. Fields without any source are left out.
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -19,7 +20,7 @@ from scrapy_ext.server.extraction.auto.fields.prices import Money, from_markup
 from scrapy_ext.server.extraction.auto.items import AdditionalProperty, Brand, DetailsMetadata, Image, Product
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, now, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Pair
-from scrapy_ext.server.extraction.auto.page.sources import highest
+from scrapy_ext.server.extraction.auto.page.sources import MAX_OTHERS, highest, origin
 from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import slug_of
 from scrapy_ext.server.extraction.auto.products.brands import brand_of
@@ -49,8 +50,9 @@ SEVERAL: Final = 3
 _VOCABULARY: Final = load_vocabulary("products")
 _COLOR, _SIZE, _STYLE = _VOCABULARY.patterns("color", "size", "style", flags=re.IGNORECASE)
 _FEATURES, _GALLERIES = map(_VOCABULARY.words, ("features", "galleries"))
-#: Source of a price that is not in structured data.
-_SHOWN: Final = "price on the page"
+#: Rules for a price.
+_SHOWN: Final = "shown price"
+_OF_METAS: Final = "meta"
 _PRICE_METAS: Final = ("product:sale_price:amount", "product:price:amount", "og:price:amount")
 _CURRENCY_METAS: Final = ("product:sale_price:currency", "product:price:currency", "og:price:currency")
 
@@ -70,7 +72,12 @@ class _Extraction:
         self._focus = Focus(page, stated, page.meta("og:title"), page.title, slug_of(page.url))
         self._tags = PriceTags(page, self._focus)
         self._offer = offer_of(product, page.url) if product else Offer()
-        self._name = one_line(stated) or self._focus.heading_text or page.meta("og:title")
+        self._name = page.sources.first(
+            "name",
+            (origin(product, "name"), lambda: one_line(stated)),
+            ("heading", lambda: self._focus.heading_text),
+            ("meta og:title", lambda: page.meta("og:title")),
+        )
 
     def item(self) -> Product:
         page, product, focus = self._page, self._product, self._focus
@@ -80,6 +87,9 @@ class _Extraction:
         self._set_identity(item)
         self._set_looks(item)
         description = description_of(page, product, focus)
+        if description.node is not None:
+            for field in ("description", "descriptionHtml"):
+                page.sources.note(field, "part named as the description", description.node)
         item.description, item.descriptionHtml = description.text, description.html
         item.breadcrumbs = breadcrumbs_of(page)
         item.aggregateRating = rating_of(product) or rating_on(page, focus)
@@ -96,8 +106,8 @@ class _Extraction:
         supposed = bool(item.price) and not offer.is_unclear
         item.availability = stated or (availability_on(page, focus, priced=True) if supposed else None)
         if not offer.availability:
-            source = "what the page says" if stated else "a price, and nothing that says it is gone"
-            page.sources.note("availability", source)
+            rule = "words or buttons about the stock" if stated else "a price, and nothing that says it is gone"
+            page.sources.note("availability", rule)
         return stated
 
     def _set_price(self, item: Product) -> None:
@@ -108,19 +118,31 @@ class _Extraction:
         regular = offer.regular_price or self._tags.regular_price(price)
         item.price = price.amount
         item.regularPrice = regular.amount if regular and regular.value > price.value else None
+        if regular is not None and regular is not offer.regular_price:
+            page.sources.note("regularPrice", "shown former price", self._tags.element(regular))
         item.currencyRaw = self._tags.currency_raw(price) or price.currency_raw
         place = place_on(page)
         stated = code_of(offer.currency or (page.meta(*_CURRENCY_METAS) or "").upper(), place)
         item.currency = stated or code_of(item.currencyRaw, place)
-        if price is not offer.price and page.meta(*_PRICE_METAS) is None:
-            page.sources.note("price", _SHOWN)
         if not stated:
-            page.sources.note("currency", _SHOWN)
+            page.sources.note("currency", _SHOWN, self._tags.element(price))
 
     def _price(self) -> Money | None:
         """Return the price of structured data, unless metadata and the page agree on another; else that of the page."""
         stated = self._offer.price
         of_metas = from_markup(self._page.meta(*_PRICE_METAS), place_on(self._page))
+        return self._page.sources.chosen(
+            "price",
+            self._chosen_price(stated, of_metas),
+            (origin(self._product, "offers", "offer"), lambda: stated),
+            (_OF_METAS, lambda: of_metas),
+            (_SHOWN, self._tags.price),
+            *((_SHOWN, partial(self._tags.other_price, place)) for place in range(MAX_OTHERS)),
+            form=lambda money: money.amount,
+            node=self._tags.element,
+        )
+
+    def _chosen_price(self, stated: Money | None, of_metas: Money | None) -> Money | None:
         if stated is None:
             # A free product, or one not for sale, has a price of zero: prices on its page are of other products.
             return of_metas or (None if self._offer.is_zero else self._tags.price())
@@ -207,6 +229,7 @@ class _Extraction:
                 continue
             points = [text for point in node.iter("li") if (text := node_text(point, 1000))]
             if len(points) > 1 and sum(map(len, points)) > SHORTEST_FEATURE * len(points):
+                self._page.sources.note("features", "list named as the features", node)
                 return list(dict.fromkeys(points))[:MAX_FEATURES]
         return []
 

@@ -184,6 +184,20 @@ class PriceTags:
         former = (*stated, *(tag.money for tag in beside))
         return next((money for money in former if price.value < money.value <= 20 * price.value), None)
 
+    def element(self, price: Money) -> HtmlElement | None:
+        """Return the element that shows an amount; of several, the most likely one."""
+        tags = (tag for tag in self.tags if price in (tag.money, tag.regular) or tag.money.value == price.value)
+        best = max(tags, key=lambda tag: tag.score, default=None)
+        return best.node if best is not None else None
+
+    def other_price(self, place: int) -> Money | None:
+        """Return the amount at a place of the order of their scores, for one that the price might have been."""
+        best: dict[Decimal, Tag] = {}
+        for tag in sorted(self.tags, key=lambda tag: -tag.score):
+            best.setdefault(tag.money.value, tag)
+        likely = [tag.money for tag in best.values() if not tag.former and tag.score > 0.0]
+        return likely[place] if place < len(likely) else None
+
     def currency_raw(self, price: Money) -> str | None:
         """Return the currency beside this price on the page."""
         marked = [tag for tag in self.tags if tag.money.currency_raw and tag.money.value == price.value]

@@ -1,0 +1,50 @@
+"""Absolute XPaths of elements, in the page as users parse it: extraction moves and removes elements of its own tree."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final, NamedTuple
+
+from lxml.html import HtmlElement
+
+#: Tags that an XPath can name; others (``o:p``) are written as ``*[2]``.
+_PLAIN_TAG: Final = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+
+
+class _Step(NamedTuple):
+    """An element below its parent; the root has none."""
+
+    parent: HtmlElement | None
+    step: str
+
+
+class ElementPaths:
+    """The steps from the root to each element of a tree, as it is when this is made."""
+
+    def __init__(self, tree: HtmlElement) -> None:
+        self._steps = {tree: _Step(None, str(tree.tag))}
+        for parent in tree.iter("*"):
+            children = list(parent.iterchildren("*"))
+            alike = Counter(child.tag for child in children)
+            seen: Counter[str] = Counter()
+            for place, child in enumerate(children, 1):
+                tag = child.tag
+                seen[tag] += 1
+                if not _PLAIN_TAG.fullmatch(tag):
+                    step = f"*[{place}]"
+                else:
+                    step = f"{tag}[{seen[tag]}]" if alike[tag] > 1 else tag
+                self._steps[child] = _Step(parent, step)
+
+    def of(self, node: HtmlElement) -> str | None:
+        """Return the XPath of an element; None for one that was added to the tree since."""
+        steps: list[str] = []
+        current: HtmlElement | None = node
+        while current is not None:
+            found = self._steps.get(current)
+            if found is None:
+                return None
+            steps.append(found.step)
+            current = found.parent
+        return "/" + "/".join(reversed(steps))
