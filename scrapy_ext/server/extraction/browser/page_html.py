@@ -150,6 +150,7 @@ _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APAR
   const rect = Element.prototype.getBoundingClientRect, set = Element.prototype.setAttribute;
   // The viewers of other files are no pages, and are known by the HTML that the browser gives of them.
   if (!pages.includes(call(get(Document.prototype, 'contentType'), document))) return null;
+  const written = boxes ? [look, display, box] : [look, display];
   const root = call(rootOf, document), inLine = new Set(ofLine), inBlocks = new Set(ofBlock);
   const inert = call(DOMImplementation.prototype.createHTMLDocument,
     call(get(Document.prototype, 'implementation'), document), '');
@@ -221,7 +222,7 @@ _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APAR
     const originals = walker(original), copies = walker(twinTop);
     for (let node = original, twin = twinTop; node && twin; node = originals.nextNode(), twin = copies.nextNode()) {
       if (node.nodeType == 1) {
-        for (const name of [look, display, box])
+        for (const name of written)
           if (call(Element.prototype.hasAttribute, twin, name)) call(Element.prototype.removeAttribute, twin, name);
         const shadow = call(shadowOf, node);
         if (shadow) {

@@ -251,6 +251,24 @@
     showPlace(chart, places[Math.min(Math.max(next, 0), places.length - 1)]);
   });
 
+  // ── elements of fields in a screenshot ──
+
+  const markBox = (event) => {
+    const link = event.target instanceof Element && event.target.closest("a[data-box]");
+    for (const each of document.querySelectorAll(".box.now")) each.classList.remove("now");
+    const box = link && document.getElementById(link.dataset.box);
+    if (!box) return;
+    box.classList.add("now");
+    // Only the part with the screenshot scrolls: the link stays under the pointer.
+    const part = box.closest(".drawn");
+    const [inner, outer] = [box.getBoundingClientRect(), part.getBoundingClientRect()];
+    if (inner.top < outer.top || inner.bottom > outer.bottom) part.scrollTop += inner.top - outer.top - outer.height / 3;
+  };
+  if (document.querySelector(".drawn")) {
+    document.addEventListener("pointerover", markBox);
+    document.addEventListener("focusin", markBox);
+  }
+
   // ── live logs ──
 
   const log = document.querySelector("[data-live]");

@@ -23,6 +23,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.extraction.browser import find_browser
 from tests.support.eventually import TIMEOUT
+from tests.support.handwritten_site import Target
 from tests.support.http import Http
 from tests.support.servers import ForkedServer, RunningServer
 
@@ -50,9 +51,18 @@ def _every_context_is_closed() -> None:
 
 
 @pytest.fixture(scope="session")
-def ui_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def site() -> Iterator[Target]:
+    """A site that the server may fetch."""
+    target = Target().start()
+    yield target
+    target.stop()
+
+
+@pytest.fixture(scope="session")
+def ui_server(tmp_path_factory: pytest.TempPathFactory, site: Target) -> Iterator[RunningServer]:
     """A server for the tests of pages, each of which uses a project of its own."""
-    with ForkedServer(tmp_path_factory.mktemp("ui") / "data", options=("--archive-target", ARCHIVE)) as server:
+    data = tmp_path_factory.mktemp("ui") / "data"
+    with ForkedServer(data, allow_hosts=[site.host], options=("--archive-target", ARCHIVE)) as server:
         yield server
 
 

@@ -110,7 +110,7 @@ def test_rules_answer_by_default_with_null_for_what_is_not_there(service: Servic
 def test_sources_come_beside_the_item_for_who_asks(service: Service, target: Target) -> None:
     url = target.page("/lamp", PAGE)
     result = service.result(url=url, fieldSources=True, **HTTP)
-    assert result["fieldSources"]["name"] in {"h1", "title"}
+    assert result["fieldSources"]["name"]["rule"] == "heading"
     assert set(result["fieldSources"]) <= set(result["product"])
     assert "fieldSources" not in service.result(url=url, **HTTP)
 

@@ -133,11 +133,11 @@ def test_sources_and_custom_attributes_of_a_pdf(service: Service, target: Target
     )
     assert result["customAttributes"]["values"] == {"fuel": "gas"}
     assert result["fieldSources"] == {
-        "headline": "heading",
-        "articleBody": "main text",
-        "articleBodyHtml": "main text",
-        "datePublished": "pdf CreationDate",
-        "datePublishedRaw": "pdf CreationDate",
+        "headline": {"rule": "heading"},
+        "articleBody": {"rule": "main text"},
+        "articleBodyHtml": {"rule": "main text"},
+        "datePublished": {"rule": "pdf CreationDate"},
+        "datePublishedRaw": {"rule": "pdf CreationDate"},
     }
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
+import struct
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
 from scrapy_ext.api.extraction import ExtractResult, Header
+from scrapy_ext.api.extraction.records import FieldSource, SourceCandidate
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.ui import playground
 from tests.support.eventually import eventually_async
@@ -181,11 +184,60 @@ def test_a_result_is_cut_to_what_a_page_shows() -> None:
         screenshot="/9j/",
         http_response_headers=[Header("a", "b")],
         product={"a": {"b": {"c": 1}, "empty": {}}, "list": [1, 2]},
-        field_sources={"a": "markup"},
+        field_sources={"a": FieldSource("markup")},
     )
     shown = playground.shown(result)
     ((_, text, length),) = shown.texts
     assert (len(text), length) == (200_000, len(long))
     assert shown.screenshot == "data:image/jpeg;base64,/9j/"
-    assert shown.fields == [("a.b.c", 1, "markup"), ("a.empty", {}, "markup"), ("list", [1, 2], "")]
+    assert shown.fields == [
+        playground.FieldRow("a.b.c", 1, playground.Place(1, "markup")),
+        playground.FieldRow("a.empty", {}),
+        playground.FieldRow("list", [1, 2]),
+    ]
     assert playground.shown(ExtractResult(screenshot="x" * 20_000_000)).screenshot == ""
+
+
+def test_boxes_are_drawn_once_within_the_size_of_the_screenshot() -> None:
+    png = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 800, 600)
+    outside = SourceCandidate("b", "heading", "/html/body/h2", "b", (0, 600, 10, 10))
+    near = SourceCandidate("c", "title", "/html/body/h3", "c", (-5, 590, 10, 100))
+    result = ExtractResult(
+        screenshot=base64.b64encode(png).decode(),
+        product={"name": "a", "headline": "a", "sku": "1"},
+        field_sources={
+            "name": FieldSource("heading", "/html/body/h1", "a", (10, 4, 200, 30), [outside, near]),
+            "headline": FieldSource("heading", "/html/body/h1", "a and more", (10, 4, 200, 30)),
+            "sku": FieldSource("script"),
+        },
+    )
+    shown = playground.shown(result)
+    assert shown.drawing is not None
+    assert shown.drawing[:3] == (800, 600, 20)
+    assert [box[:6] for box in shown.drawing.boxes] == [
+        (1, "name, headline", 10, 4, 200, 30),
+        (2, "name", -5, 590, 10, 100),
+    ]
+    assert [row.place.box if row.place else None for row in shown.fields] == [1, 1, 0]
+    assert [other.box for other in shown.fields[0].others] == [0, 2]
+    assert [row.place.text if row.place else None for row in shown.fields] == ["", "a and more", ""]
+
+
+@pytest.mark.parametrize(
+    ("image", "size"),
+    [
+        (b"\xff\xd8\xff\xe0\x00\x06JFIF\xff\xc0\x00\x11\x08\x02\x58\x03\x20\x03", (800, 600)),
+        (b"\xff\xd8\xff\xe0\x00\x00", None),
+        (b"\xff\xd8\xff\xc0\x00\x11\x08\x00\x00\x03\x20\x03", None),
+        (b"\xff\xd8", None),
+        (b"\x89PNG\r\n\x1a\n", None),
+        (b"GIF89a", None),
+    ],
+)
+def test_the_size_of_an_image_is_that_of_its_header(image: bytes, size: tuple[int, int] | None) -> None:
+    assert playground.image_size(base64.b64encode(image).decode()) == size
+
+
+def test_an_image_that_is_no_base64_has_no_size() -> None:
+    assert playground.image_size("ä") is None
+    assert playground.image_size("x" * 5) is None

@@ -23,19 +23,25 @@ class ElementPaths:
     """The steps from the root to each element of a tree, as it is when this is made."""
 
     def __init__(self, tree: HtmlElement) -> None:
-        self._steps = {tree: _Step(None, str(tree.tag))}
-        for parent in tree.iter("*"):
-            children = list(parent.iterchildren("*"))
-            alike = Counter(child.tag for child in children)
-            seen: Counter[str] = Counter()
-            for place, child in enumerate(children, 1):
-                tag = child.tag
-                seen[tag] += 1
-                if not _PLAIN_TAG.fullmatch(tag):
-                    step = f"*[{place}]"
-                else:
-                    step = f"{tag}[{seen[tag]}]" if alike[tag] > 1 else tag
-                self._steps[child] = _Step(parent, step)
+        self._steps: dict[HtmlElement, _Step] = {}
+        # The parser makes another root of content after the end of the page.
+        roots = [tree, *(node for node in tree.itersiblings() if isinstance(node.tag, str))]
+        self._add(None, roots)
+        for root in roots:
+            for parent in root.iter("*"):
+                self._add(parent, list(parent.iterchildren("*")))
+
+    def _add(self, parent: HtmlElement | None, children: list[HtmlElement]) -> None:
+        alike = Counter(child.tag for child in children)
+        seen: Counter[str] = Counter()
+        for place, child in enumerate(children, 1):
+            tag = child.tag
+            seen[tag] += 1
+            if not _PLAIN_TAG.fullmatch(tag):
+                step = f"*[{place}]"
+            else:
+                step = f"{tag}[{seen[tag]}]" if alike[tag] > 1 else tag
+            self._steps[child] = _Step(parent, step)
 
     def of(self, node: HtmlElement) -> str | None:
         """Return the XPath of an element; None for one that was added to the tree since."""

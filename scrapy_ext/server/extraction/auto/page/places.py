@@ -27,14 +27,19 @@ KEY_LENGTH: Final = 200
 _SHOWN_MEMBERS: Final = ("raw", "nameRaw", "value", "name", "text", "ratingValue", "url")
 #: Entries of a list that are searched.
 MAX_ENTRIES: Final = 30
+#: Elements in that of a list for each of its entries.
+MAX_AROUND: Final = 30
 #: Longest text or URL that is searched.
 LONGEST: Final = 2_000
 #: Attributes of an image.
 MAX_ATTRIBUTES: Final = 20
 #: Shorter texts are only found where they are a whole line.
 SHORTEST_PART: Final = 3
-#: Lines with a text that are compared, from the first.
+#: The share of a line that a text without digits has in it; in a longer one, it is a part of another value.
+MOST_OF_LINE: Final = 0.5
+#: Lines with a text that are compared, from the first, and searches of all lines for one page.
 MAX_PARTS: Final = 50
+MAX_SEARCHES: Final = 300
 #: Elements without a place of their own in the page.
 _UNSEEN: Final = frozenset({"head", "title", "meta", "link", "base", "option", "datalist"})
 #: Fields that are not from the page.
@@ -115,6 +120,7 @@ class Shown:
 
     def __init__(self, page: Page) -> None:
         self._page = page
+        self._searches = 0
 
     def element(self, value: Any) -> HtmlElement | None:
         """Return the element that shows a value; of a list, the smallest one with its entries."""
@@ -164,7 +170,15 @@ class Shown:
         found = [(page.order[node], text) for node, text in page.lines[:MAX_LINES]]
         headings = islice(page.tree.iter("h1", "h2", "h3"), MAX_HEADINGS)
         found += [(page.order[node], node_text(node, KEY_LENGTH + 1)) for node in headings]
-        return [(position, text.casefold()) for position, text in found if text and self._is_visible(position)]
+        shown: list[tuple[int, str]] = []
+        for position, text in sorted(found):
+            if not text or not self._is_visible(position):
+                continue
+            # Of an element and the one in it with all of its text, the inner one shows it.
+            if shown and shown[-1][1] == text.casefold() and page.outline.ends[shown[-1][0]] > position:
+                shown.pop()
+            shown.append((position, text.casefold()))
+        return shown
 
     @cached_property
     def _heading(self) -> int:
@@ -202,6 +216,9 @@ class Shown:
 
     def _with_part(self, text: str) -> int | None:
         """Return the element of the shortest line with a text that is not a part of a word or number there."""
+        self._searches += 1
+        if self._searches > MAX_SEARCHES:
+            return None
         whole, ends = self._joined
         found: list[tuple[int, int, int]] = []
         at = whole.find(text)
@@ -210,16 +227,18 @@ class Shown:
                 break
             if _stands_alone(whole, at, at + len(text)):
                 position, line = self._lines[bisect_right(ends, at)]
-                found.append((len(line), self._far(position), position))
+                if len(text) >= MOST_OF_LINE * len(line) or any(map(str.isdigit, text)):
+                    found.append((len(line), self._far(position), position))
             at = whole.find(text, at + len(text))
         return min(found)[2] if found else None
 
-    def _common(self, nodes: list[HtmlElement]) -> HtmlElement | None:
-        """Return the smallest element around several; None where that is the whole page."""
+    def _common(self, nodes: list[HtmlElement]) -> HtmlElement:
+        """Return the smallest element around several; the first of them where that has much else in it."""
         outline, order = self._page.outline, self._page.order
         positions = [order[node] for node in nodes]
         around = next(box for box in outline.around(min(positions)) if outline.ends[box] > max(positions))
-        return None if outline.tags[around] in {"html", "body"} else outline.nodes[around]
+        is_wide = outline.ends[around] - around > MAX_AROUND * len(nodes)
+        return nodes[0] if is_wide or outline.tags[around] in {"html", "body"} else outline.nodes[around]
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

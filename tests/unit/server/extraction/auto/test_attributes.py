@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.api.extraction.records import FieldSource, SourceCandidate
 from scrapy_ext.server.extraction.auto import extract_more
 
 URL = "https://shop.example.com/lamp"
@@ -82,9 +83,9 @@ def test_without_attributes_there_are_no_answers() -> None:
 def test_sources_say_where_each_field_is_from() -> None:
     sources = extract_more("product", PAGE, URL, sources=True).sources
     assert sources is not None
-    assert sources["price"] == "json-ld Product.offers.price"
-    assert sources["name"] == "json-ld Product.name"
-    assert sources["url"] == "url of the page"
+    assert sources["price"].rule == "json-ld Product.offers.price"
+    assert sources["name"].rule == "json-ld Product.name"
+    assert sources["url"] == FieldSource("url of the page")
     assert "metadata" not in sources
     assert extract_more("product", PAGE, URL).sources is None
 
@@ -94,13 +95,20 @@ def test_sources_of_articles_and_lists_are_returned_too() -> None:
     <p>{"All of it. " * 90}</p><img class=hero src=/lamp.jpg>"""
     sources = extract_more("article", story, URL, sources=True).sources
     assert sources is not None
-    assert sources["headline"] == "h1"
-    assert sources["articleBody"] == "main text"
-    assert sources["datePublished"] == "time"
+    assert sources["headline"] == FieldSource(
+        "heading",
+        "/html/body/h1",
+        "Lamps again",
+        others=[SourceCandidate("Lamps", "title without the name of the site")],
+    )
+    assert sources["articleBody"].rule == "main text"
+    assert sources["datePublished"] == FieldSource("shown date", "/html/body/time", "1 March 2024")
+    assert sources["datePublishedRaw"] == sources["datePublished"]
     cards = "".join(f"<li class=product><a href=/p/{n}><h3>Lamp number {n}</h3></a><b>$5.00</b></li>" for n in range(6))
     listed = extract_more("productList", f"<main><h1>Lamps</h1><ul>{cards}</ul></main>", URL, sources=True).sources
     assert listed is not None
-    assert listed["products"] in {"a", "h3"}
+    assert listed["products"].rule in {"a", "h3"}
+    assert listed["products"].xpath == "/html/body/main/ul"
 
 
 def test_sources_of_rules_name_the_rule_that_had_the_value() -> None:
@@ -108,5 +116,6 @@ def test_sources_of_rules_name_the_rule_that_had_the_value() -> None:
     <span class=company-name>The Blue Door</span>"""
     sources = extract_more("jobPosting", html, "https://jobs.example.com/1", sources=True).sources
     assert sources is not None
-    assert (sources["jobLocation"], sources["hiringOrganization"]) == ("label", "named part")
+    assert sources["jobLocation"] == FieldSource("label", "/html/body/dl/dd", "Bergen")
+    assert sources["hiringOrganization"] == FieldSource("named part", "/html/body/span", "The Blue Door")
     assert set(sources) >= {"jobTitle", "headline"}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.api.extraction.records import FieldSource, SourceCandidate
 from scrapy_ext.server.extraction.auto import extract, extract_more
 
 URL = "https://shop.example.com/lamps/aurora?ref=mail"
@@ -512,17 +513,17 @@ def test_what_no_markup_says_has_a_source_too() -> None:
         "<title>Lamp</title><h1>Lamp</h1><p class=price>$31.50</p><p class=brand>Acme</p><button>Add to cart</button>"
     )
     sources = extract_more("product", html, "https://shop.example/lamp", sources=True).sources or {}
-    assert sources["price"] == sources["currency"] == "price on the page"
-    assert sources["brand"] == "named part"
-    assert sources["availability"] == "what the page says"
+    assert sources["price"] == sources["currency"] == FieldSource("shown price", "/html/body/p[1]", "$31.50")
+    assert sources["brand"] == FieldSource("named part", "/html/body/p[2]", "Acme")
+    assert sources["availability"] == FieldSource("words or buttons about the stock")
 
 
 def test_what_the_markup_says_is_named_by_its_place() -> None:
     offer = {"@type": "Offer", "price": "12.00", "priceCurrency": "EUR", "availability": "https://schema.org/InStock"}
     html = json_ld(LAMP | {"offers": offer, "brand": "Acme"}) + "<h1>Aurora Desk Lamp</h1>"
     sources = extract_more("product", html, "https://shop.example/lamp", sources=True).sources or {}
-    assert "json-ld" in sources["price"]
-    assert "json-ld" in sources["brand"]
+    assert sources["price"].rule == "json-ld Product.offers.price"
+    assert sources["brand"].rule == "json-ld Product.brand"
 
 
 def test_the_name_of_the_shop_is_a_brand_where_nothing_names_another_maker() -> None:
