@@ -157,9 +157,9 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     clients of such services also expect ``url`` (final) and ``statusCode``. ``http_response_body`` and ``screenshot``
     are Base64. Automatic extraction is an object in the schema of zyte-common-items under the name of its kind.
     ``custom_attributes`` has ``values`` and ``metadata``; ``field_sources`` maps fields of the item to their source in
-    the page (:class:`FieldSource`). ``markdown`` is the page as Markdown. ``redirects`` lists the redirects from the requested URL to the
-    page. ``network_capture`` lists responses as ``{url, statusCode, headers, httpResponseBody}``; ``experimental`` has
-    ``responseCookies`` if they were requested there.
+    the page (:class:`FieldSource`). ``markdown`` is the page as Markdown. ``redirects`` lists the redirects from the
+    requested URL to the page. ``network_capture`` lists responses as ``{url, statusCode, headers, httpResponseBody}``;
+    ``experimental`` has ``responseCookies`` if they were requested there.
     """
 
     url: str | None = None

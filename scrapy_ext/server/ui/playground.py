@@ -170,9 +170,7 @@ def shown(result: ExtractResult) -> Shown:
 # ── sources of the fields, and their boxes in the screenshot ──
 
 
-def _rows(
-    item: Mapping[str, Any], sources: Mapping[str, FieldSource], boxes: _Boxes | None
-) -> Iterator[FieldRow]:
+def _rows(item: Mapping[str, Any], sources: Mapping[str, FieldSource], boxes: _Boxes | None) -> Iterator[FieldRow]:
     left = dict(islice(sources.items(), _MOST_SOURCES))
     for name, value in _flat(item):
         field = name.partition(".")[0]
@@ -189,6 +187,8 @@ def _place(
 ) -> Place:
     box = boxes.add(field, source.box, is_other=is_other) if boxes is not None and source.box is not None else 0
     is_known = isinstance(value, str) and " ".join(value[: 4 * _TEXT].split()).startswith(source.text or "")
+    if is_other and isinstance(value, dict) and len(value) == 1:
+        (value,) = value.values()
     return Place(value, source.rule, source.xpath or "", "" if is_known else source.text or "", box)
 
 
@@ -213,7 +213,9 @@ class _Boxes:
         # As large in a column of the page, or on a phone, as its other text.
         letters = max(12, self._width // 40)
         boxes = [
-            DrawnBox(number, ", ".join(fields), x, y, width, height, max(x, 0), max(y - letters // 4, letters), is_other)
+            DrawnBox(
+                number, ", ".join(fields), x, y, width, height, max(x, 0), max(y - letters // 4, letters), is_other
+            )
             for ((x, y, width, height), is_other), (number, fields) in self._found.items()
         ]
         return Drawing(self._width, self._height, letters, boxes) if boxes else None

@@ -160,7 +160,8 @@ _SCRIPT: Final = """(({ looks, look, display, ofLine, ofBlock, LINE, BLOCK, APAR
   const copy = importNode(root);
   const place = (left, top, rectangle) => [rectangle.x + left, rectangle.y + top, rectangle.width, rectangle.height]
     .map(n => Math.round(Math.max(-99999, Math.min(n || 0, 999999))));
-  const isShown = node => call(Element.prototype.checkVisibility, node, { opacityProperty: true, visibilityProperty: true });
+  const shown = { opacityProperty: true, visibilityProperty: true };
+  const isShown = node => call(Element.prototype.checkVisibility, node, shown);
   const addBox = (node, twin) => {
     const own = call(rect, node), ofPage = place(scrollX, scrollY, own);
     const isOutside = ofPage[0] + ofPage[2] <= 0 || ofPage[1] + ofPage[3] <= 0;

@@ -1,4 +1,4 @@
-"""The page Extract in a real browser: the elements of the fields on the screenshot of a page in the server's browser."""
+"""The page Extract in a real browser: the elements of the fields on the screenshot that the service took."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SHOP = f"""<!doctype html><html lang=en><head><title>Storm lamp</title>
 <h1>Storm lamp</h1><p>by <a href="/brand/bcme">Bcme</a></p>
 <p class=brand data-note="{ESCAPED}">Acme</p><span class=price>$31.50</span> <del>$40.00</del>
 <div id=description class=description>A lamp for stormy nights that burns for ten hours and needs no more than a drop of
-oil {ESCAPED}.</div><table class=far><tr><th>SKU</th><td>AB-1234</td></tr></table><button>Add to cart</button></main></body></html>"""
+oil {ESCAPED}.</div><table class=far><tr><th>SKU</th><td>AB-1234</td></tr></table><button>Add to cart</button></main>
+</body></html>"""
 
 
 async def extracted(page: Page, url: str, **choices: str) -> None:

@@ -13,7 +13,8 @@ from tests.support.handwritten_site import Target
 
 #: With all that moves or removes elements before extraction: comments, scripts, templates, shadow roots, <noscript>.
 PAGE = """<!doctype html><html lang=en><head><title>Storm lamp</title><meta property="og:title" content="Old lamp">
-<style>body { margin: 0; height: 3000px } .at { position: absolute; margin: 0; padding: 0; width: 300px; height: 40px }</style>
+<style>body { margin: 0; height: 3000px } .at { position: absolute; margin: 0; padding: 0; width: 300px; height: 40px }
+</style>
 <script type="application/ld+json">{"@type": "Product", "name": "Storm lamp", "sku": "AB-1234", "brand": "Acme",
 "offers": {"price": "12.99", "priceCurrency": "EUR"}}</script><noscript><img src=/pixel.gif></noscript></head><body>
 <!-- a comment --><header><a href=/>Shop</a><template><p>Never</p></template></header>

@@ -191,9 +191,7 @@ class Page:
             position
             for position, attributes in enumerate(self.outline.attributes)
             if attributes
-            and (
-                "hidden" in attributes or ("style" in attributes and _HIDING_STYLE.search(attributes["style"]))
-            )
+            and ("hidden" in attributes or ("style" in attributes and _HIDING_STYLE.search(attributes["style"])))
         )
 
     @cached_property

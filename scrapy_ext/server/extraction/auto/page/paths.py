@@ -37,11 +37,8 @@ class ElementPaths:
         for place, child in enumerate(children, 1):
             tag = child.tag
             seen[tag] += 1
-            if not _PLAIN_TAG.fullmatch(tag):
-                step = f"*[{place}]"
-            else:
-                step = f"{tag}[{seen[tag]}]" if alike[tag] > 1 else tag
-            self._steps[child] = _Step(parent, step)
+            plain = f"{tag}[{seen[tag]}]" if alike[tag] > 1 else tag
+            self._steps[child] = _Step(parent, plain if _PLAIN_TAG.fullmatch(tag) else f"*[{place}]")
 
     def of(self, node: HtmlElement) -> str | None:
         """Return the XPath of an element; None for one that was added to the tree since."""

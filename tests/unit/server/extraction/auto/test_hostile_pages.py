@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from scrapy_ext.server.extraction.auto import KINDS, extract, extract_more
@@ -136,9 +137,9 @@ def test_broken_pages_give_an_item_with_the_url(name: str, kind: str) -> None:
 
 
 def check_item(kind: str, html: str) -> None:
-    item = extract(kind, html, URL)
-    assert item["url"] == URL
-    json.dumps(item).encode()
+    found = extract_more(kind, html, URL, sources=True)
+    assert found.item["url"] == URL
+    msgspec.json.encode(found)
 
 
 #: Kinds that hostile pages are read for, beside ``product``.
@@ -177,7 +178,7 @@ def check_product_and_more(html: str) -> None:
     found = extract_more("product", html, URL, sources=True, attributes=asked, text=True)
     assert found.item["url"] == URL
     assert set(found.attributes or ()) == set(asked)
-    json.dumps(found).encode()
+    msgspec.json.encode(found)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -89,7 +89,9 @@ def test_numbers_and_words_are_found_as_wholes_only() -> None:
 
 
 def test_a_text_in_a_long_line_is_a_part_of_another_value() -> None:
-    html = '<script type="application/ld+json">{"@type": "Product", "name": "Lamp"}</script><p>Lamp oil for all lamps</p>'
+    html = (
+        '<script type="application/ld+json">{"@type": "Product", "name": "Lamp"}</script><p>Lamp oil for all lamps</p>'
+    )
     assert sources_of("product", html)["name"].xpath is None
     assert sources_of("product", html.replace("Lamp oil for all lamps", "The lamp"))["name"].xpath == "/html/body/p"
 
@@ -160,8 +162,8 @@ def test_a_price_has_the_other_prices_of_the_page() -> None:
 
 
 def test_dates_have_the_place_in_metadata_and_the_shown_one() -> None:
-    html = f"""<title>Lamps</title><meta property="article:published_time" content="2024-03-02T10:00:00Z"><body><article>
-    <h1>Lamps</h1><p class=date>1 March 2024</p><p>{"All of it. " * 90}</p></article>"""
+    html = f"""<title>Lamps</title><meta property="article:published_time" content="2024-03-02T10:00:00Z"><body>
+    <article>    <h1>Lamps</h1><p class=date>1 March 2024</p><p>{"All of it. " * 90}</p></article>"""
     source = sources_of("article", html)["datePublished"]
     assert source.rule == "meta article:published_time"
     assert [(each.value, each.rule, each.xpath) for each in source.others] == [

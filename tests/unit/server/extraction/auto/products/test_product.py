@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.api.extraction.records import FieldSource, SourceCandidate
+from scrapy_ext.api.extraction.records import FieldSource
 from scrapy_ext.server.extraction.auto import extract, extract_more
 
 URL = "https://shop.example.com/lamps/aurora?ref=mail"
