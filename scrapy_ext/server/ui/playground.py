@@ -178,8 +178,9 @@ def _rows(item: Mapping[str, Any], sources: Mapping[str, FieldSource], boxes: _B
         if source is None:
             yield FieldRow(name, value)
             continue
-        others = [_place(boxes, field, each, each.value, is_other=True) for each in source.others[:_MOST_OTHERS]]
-        yield FieldRow(name, value, _place(boxes, field, source, value, is_other=False), others)
+        place = _place(boxes, field, source, value, is_other=False)
+        others = source.others[:_MOST_OTHERS]
+        yield FieldRow(name, value, place, [_place(boxes, field, each, each.value, is_other=True) for each in others])
 
 
 def _place(

@@ -191,7 +191,7 @@ def test_a_result_is_cut_to_what_a_page_shows() -> None:
     assert (len(text), length) == (200_000, len(long))
     assert shown.screenshot == "data:image/jpeg;base64,/9j/"
     assert shown.fields == [
-        playground.FieldRow("a.b.c", 1, playground.Place(1, "markup")),
+        playground.FieldRow("a.b.c", 1, playground.Place(1, "markup"), []),
         playground.FieldRow("a.empty", {}),
         playground.FieldRow("list", [1, 2]),
     ]

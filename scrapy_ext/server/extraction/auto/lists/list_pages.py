@@ -216,6 +216,7 @@ def article_list(page: Page) -> ArticleList:
     listed = articles_on(page)
     found = [_article(page, listed, card.url, listed.thing(card.url), card) for card in listed.cards]
     found = found or [_article(page, listed, url, thing) for url, thing in listed.stated.items()]
+    page.sources.note("articles", listed.rule)
     return ArticleList(
         url=page.url,
         canonicalUrl=page.canonical_url,
@@ -261,6 +262,7 @@ def product_list(page: Page) -> ProductList:
     """Return the list of products of a page. Only ``url`` and ``metadata`` are always present."""
     listed, pagination = products_on(page), Pagination(page)
     trail, following = breadcrumbs_of(page), pagination.next
+    page.sources.note("products", listed.rule)
     return ProductList(
         url=page.url,
         canonicalUrl=page.canonical_url,
@@ -331,6 +333,7 @@ def _navigation(
     there.
     """
     listed, pagination = things_on(page), Pagination(page)
+    page.sources.note("items", listed.rule)
     category: dict[str, Any] = {}
     if categorised:
         category["categoryName"] = category_of(page, breadcrumbs_of(page))

@@ -78,6 +78,11 @@ class PageList:
     def urls(self) -> list[str]:
         return [card.url for card in self.cards]
 
+    @property
+    def rule(self) -> str:
+        """The source of the entries."""
+        return "repeated parts with a link" if self.cards else "structured data"
+
 
 class _EntryContents:
     """The contents of the entries of a page, each read once: an entry may be in several groups."""
