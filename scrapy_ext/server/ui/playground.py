@@ -212,7 +212,7 @@ class _Boxes:
 
     def drawing(self) -> Drawing | None:
         # As large in a column of the page, or on a phone, as its other text.
-        letters = max(12, self._width // 40)
+        letters = max(12, self._width // 50)
         boxes = [
             DrawnBox(
                 number, ", ".join(fields), x, y, width, height, max(x, 0), max(y - letters // 4, letters), is_other

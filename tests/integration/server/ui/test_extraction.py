@@ -213,7 +213,7 @@ def test_boxes_are_drawn_once_within_the_size_of_the_screenshot() -> None:
     )
     shown = playground.shown(result)
     assert shown.drawing is not None
-    assert shown.drawing[:3] == (800, 600, 20)
+    assert shown.drawing[:3] == (800, 600, 16)
     assert [box[:6] for box in shown.drawing.boxes] == [
         (1, "name, headline", 10, 4, 200, 30),
         (2, "name", -5, 590, 10, 100),
