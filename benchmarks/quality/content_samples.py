@@ -75,7 +75,7 @@ def read_samples(folder: Path) -> list[Sample]:
                     len(blocks), len(features.names)
                 ),
                 np.array(truths(texts, label["main_content"])),
-                candidates(blocks, [0.0] * len(blocks), article),
+                candidates(source, blocks, [0.0] * len(blocks), article),
                 [words(text) for text in texts],
                 Counter(words(label["main_content"])),
             )

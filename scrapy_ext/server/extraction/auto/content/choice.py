@@ -9,6 +9,8 @@ of at most ``threshold`` continue with ``below``.
 The text of an article is what the rules for articles take, as far as the page is one: they leave out more of what is
 around it. Pages of forums and products show much that is not their content, so that a doubtful block is taken less
 easily there. A text is taken as often as it stands there, but for copies at places for such, as a quoted post is.
+Dialogs about cookies are never taken: they can have more sentences than the page, and services that many sites use name
+them in the same way.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -23,6 +26,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from scrapy_ext.server.extraction.auto.content.blocks import Box, TextBlock
+from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.page.text import Found
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -158,10 +162,13 @@ class Candidate(NamedTuple):
     of_article: float
     #: Whether it is a copy of another block at a place for such (:func:`copies`).
     is_copy: bool = False
+    #: Whether it is in a dialog about cookies (:func:`in_consent_dialogs`).
+    is_consent: bool = False
 
 
 def choose(candidates: Sequence[Candidate], kinds: Mapping[str, float]) -> list[bool]:
     """Return for each block whether it is content; ``kinds`` are the chances of the kinds of page."""
+    candidates = [each._replace(chance=0.0, of_article=0.0) if each.is_consent else each for each in candidates]
     words = [each.words for each in candidates]
     weight = _weight_of_article(candidates, kinds.get(ARTICLE, 0.0))
     care = sum(chance * CARE.get(kind, USUAL_CARE) for kind, chance in kinds.items())
@@ -197,6 +204,27 @@ def most_likely(chances: Sequence[float], words: Sequence[int]) -> list[bool]:
         if score > best:
             best, least = score, chances[at]
     return [chance >= least for chance in chances]
+
+
+_CONSENT_NAMES: Final = load_vocabulary("page_parts").words("consent_dialog")
+#: What is in no dialog: a box around it is of the page, which can have the name of a dialog while one is open.
+_OF_PAGE: Final = frozenset({"body", "main", "article", "h1"})
+
+
+def in_consent_dialogs(page: Page, blocks: Sequence[TextBlock]) -> list[bool]:
+    """Return for each block whether it is in a dialog about cookies."""
+    outline = page.outline
+    starts = [outline.order[node] for node in page.named(*_CONSENT_NAMES)]
+    if not starts:
+        return [False] * len(blocks)
+    of_page = [position for position, tag in enumerate(outline.tags) if tag in _OF_PAGE]
+    inside: set[int] = set()
+    for start in starts:
+        end = outline.ends[start]
+        # Elements come in the order of the page: one inside of a dialog is there already.
+        if start not in inside and bisect_left(of_page, start) == bisect_left(of_page, end):
+            inside.update(range(start, end))
+    return [block.pieces[0] // 2 in inside for block in blocks]
 
 
 # Copies of a text at places where pages put what they show elsewhere: quotes, and versions for other screens.

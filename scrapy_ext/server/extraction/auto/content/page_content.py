@@ -13,7 +13,14 @@ from typing import Final, NamedTuple
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.content.blocks import ArticleMarks, Blocks, TextBlock
-from scrapy_ext.server.extraction.auto.content.choice import Candidate, block_model, choose, copies, kind_model
+from scrapy_ext.server.extraction.auto.content.choice import (
+    Candidate,
+    block_model,
+    choose,
+    copies,
+    in_consent_dialogs,
+    kind_model,
+)
 from scrapy_ext.server.extraction.auto.content.features import Features
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
@@ -108,16 +115,19 @@ def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> li
         raise RuntimeError("The models were trained on other numbers: run benchmarks/quality/train_block_model.py")
     kinds = of_kind.likelihoods(features.of_page)
     chances = of_block.likelihoods(features.rows, features.of_page)
-    taken = choose(candidates(blocks, chances, article), kinds)
+    taken = choose(candidates(page, blocks, chances, article), kinds)
     parts = product_parts(page, blocks, kinds, taken)
     return [block for block, *reasons in zip(blocks, taken, parts, strict=True) if any(reasons)]
 
 
-def candidates(blocks: Sequence[TextBlock], chances: Sequence[float], article: ArticleMarks) -> list[Candidate]:
+def candidates(
+    page: Page, blocks: Sequence[TextBlock], chances: Sequence[float], article: ArticleMarks
+) -> list[Candidate]:
     """Return what the choice needs of each block."""
+    marks = zip(blocks, chances, article.shares, copies(blocks), in_consent_dialogs(page, blocks), strict=True)
     return [
-        Candidate(block.words, chance, share, is_copy)
-        for block, chance, share, is_copy in zip(blocks, chances, article.shares, copies(blocks), strict=True)
+        Candidate(block.words, chance, share, is_copy, is_consent)
+        for block, chance, share, is_copy, is_consent in marks
     ]
 
 

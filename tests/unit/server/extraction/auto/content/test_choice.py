@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks
-from scrapy_ext.server.extraction.auto.content.choice import Candidate, choose, copies, most_likely
+from scrapy_ext.server.extraction.auto.content.choice import Candidate, choose, copies, in_consent_dialogs, most_likely
 from scrapy_ext.server.extraction.auto.page import Page
 
 SURE_OF_ARTICLE = {"article": 1.0}
@@ -51,6 +51,12 @@ def test_a_copy_is_left_out_but_not_of_documentation_which_repeats_its_examples(
     assert choose(blocks, {"documentation": 1.0}) == [True, True]
 
 
+def test_a_dialog_about_cookies_is_never_taken_however_likely_its_sentences_are() -> None:
+    blocks = [block(0.4), Candidate(400, 0.99, 1.0, is_consent=True)]
+    assert choose(blocks, {"forum": 1.0}) == choose(blocks, SURE_OF_ARTICLE) == [True, False]
+    assert choose(blocks[1:], {"forum": 1.0}) == [False]
+
+
 def test_pages_without_blocks_have_no_content() -> None:
     assert choose([], SURE_OF_ARTICLE) == choose([], {}) == []
 
@@ -86,3 +92,20 @@ def test_the_version_for_another_screen_is_a_copy() -> None:
         False,
         True,
     ]
+
+
+def of_dialog(html: str) -> list[bool]:
+    source = Page(f"<html><body>{html}</body></html>", "https://a.example/b")
+    return in_consent_dialogs(source, Blocks(source))
+
+
+def test_the_dialog_of_a_consent_service_is_known_by_its_names_with_all_that_is_in_it() -> None:
+    dialog = "<div id=onetrust-consent-sdk><div><h2>Your privacy</h2><p>We store files.</p></div><p>More</p></div>"
+    assert of_dialog(f"<p>{TEXT}</p>{dialog}<p>{TEXT}</p>") == [False, True, True, True, False]
+    assert of_dialog(f"<div class='cookie-notice closed'>We store files.</div><p>{TEXT}</p>") == [True, False]
+
+
+def test_what_names_a_dialog_around_the_page_itself_is_none() -> None:
+    assert of_dialog(f"<div class=cookieyes-open><main><p>{TEXT}</p></main></div>") == [False]
+    assert of_dialog(f"<div class=cookieyes-open><h1>Ferries</h1><p>{TEXT}</p></div>") == [False, False]
+    assert of_dialog(f"<p class=cookie-recipe>{TEXT}</p>") == [False]
