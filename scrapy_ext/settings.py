@@ -228,6 +228,12 @@ EXTRACT_API_SCRAPY_HEADERS = _setting(
     "Send the headers of Scrapy to sites (User-Agent, Accept, Accept-Language), and none that only browsers send. By "
     "default sites see those of a browser, except for headers that you set.",
 )
+EXTRACT_API_RULES = _setting(
+    "EXTRACT_API_RULES",
+    None,
+    "Folder of files with rules that correct automatic extraction. A relative path is one beside scrapy.cfg. Not set: "
+    "extract_rules, if there is such a folder; empty: none.",
+)
 EXTRACT_API_LOG_REQUESTS = _setting(
     "EXTRACT_API_LOG_REQUESTS", False, "Log each extraction request at level DEBUG, without secrets."
 )

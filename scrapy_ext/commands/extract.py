@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_ext.commands.extraction.execute import ExtractCall
+    from scrapy_ext.commands.extraction.explain import ExplainCall
 
 EXAMPLES: Final = (
     ("scrapy extract https://example.com", "a page, as JSON"),
     ("scrapy extract https://example.com --field product", "the product on it"),
+    ("scrapy extract --explain https://example.com --kind product", "where its fields come from"),
     ("scrapy extract -i urls.txt -o pages.jsonl", "many pages"),
     ("scrapy extract -i urls.txt --check", "only check the lines"),
     ("scrapy extract -i urls.txt --markdown pages", "as Markdown files"),
@@ -99,6 +101,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     lines.add_argument(
         "--check", action="store_true", help="check all lines against the rules of the service, and send nothing"
     )
+    lines.add_argument(
+        "--explain", action="store_true", help="show where each field of the item of one URL comes from, and what the "
+        "rules of its site change (exit code 1 if a rule found nothing)"
+    )  # fmt: skip
+    lines.add_argument(
+        "--kind", metavar="KIND", help="kind of item to explain, such as product (default: the one with rules)"
+    )
     records = parser.add_argument_group("output")
     records.add_argument(
         "-o",
@@ -137,6 +146,7 @@ def _call(urls: list[str], opts: argparse.Namespace) -> ExtractCall:
 
     if bool(urls) == bool(opts.input):
         raise UsageError("give URLs, or a file of them with --input (- is standard input)")
+    explains = _explained(urls, opts)
     if opts.decode and opts.bodies:
         raise UsageError("--decode and --bodies cannot be combined: a file has the original body")
     output = None if opts.output == "-" else opts.output
@@ -155,7 +165,24 @@ def _call(urls: list[str], opts: argparse.Namespace) -> ExtractCall:
         check=opts.check,
         quiet=opts.quiet,
         has_log=bool(opts.logfile or opts.loglevel),
+        explains=explains,
     )
+
+
+def _explained(urls: list[str], opts: argparse.Namespace) -> ExplainCall | None:
+    from scrapy_ext.commands.extraction.explain import ExplainCall
+
+    if not opts.explain:
+        if opts.kind is not None:
+            raise UsageError(f"--kind needs --explain; to write items, use --field {opts.kind}")
+        return None
+    others = ("input", "output", "check", "retry_failed", "decode", "bodies", "screenshots", "markdown")
+    given = next((name for name in others if getattr(opts, name)), None)
+    if given is not None:
+        raise UsageError(f"--explain cannot be combined with --{given.replace('_', '-')}")
+    if len(urls) != 1:
+        raise UsageError("--explain takes one URL")
+    return ExplainCall(urls[0], opts.kind, _fields(opts))
 
 
 def _is_same_file(path: str, other: str) -> bool:

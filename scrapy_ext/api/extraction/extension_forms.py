@@ -1,4 +1,4 @@
-"""Validation of fields beyond the contract: sessions, captured responses, ``experimental``, Markdown.
+"""Validation of fields beyond the contract: sessions, captured responses, ``experimental``, rules, Markdown.
 
 Those that hosted services have as well have the forms that clients of such services send. Members that this package
 does not have are refused by name.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from scrapy_ext.api.extraction import extract_rules
 from scrapy_ext.api.extraction.fields import (
     CAPTURE_MATCHES,
     CAPTURE_RESOURCES,
@@ -110,6 +111,7 @@ EXTENSION_FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
     "sessionContextParameters": _session_context_parameters,
     "networkCapture": _network_capture,
     "experimental": _experimental,
+    extract_rules.EXTRACT_RULES: extract_rules.faults_of,
     MARKDOWN_OPTIONS: _markdown_options,
 }
 

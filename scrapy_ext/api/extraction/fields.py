@@ -158,6 +158,7 @@ FIELDS: Final[dict[str, Field]] = {
         Field("extractFrom", _STRING, "Request kind for automatic extraction.", choices=EXTRACT_FROM),
         Field("customAttributes", _OBJECT, "Attributes to extract: name to {type, description, enum}."),
         Field("fieldSources", _BOOLEAN, "Return the rule, element and other values of each field.", extension=True),
+        Field("extractRules", _OBJECT, "Rules by field that correct the kind on this page.", extension=True),
         Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
         Field("includeShadowRoots", _BOOLEAN, "Write open shadow roots into browserHtml.", _BROWSER, extension=True),
         Field("requestCookies", _ARRAY, "Cookies to send: {name, value, domain} objects."),

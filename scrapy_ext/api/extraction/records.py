@@ -52,6 +52,7 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     extract_from: str | None = None
     custom_attributes: dict[str, Any] = {}
     field_sources: bool = False
+    extract_rules: dict[str, dict[str, Any]] = {}
     include_iframes: bool = False
     include_shadow_roots: bool = False
     request_cookies: list[dict[str, Any]] = []
@@ -157,9 +158,10 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     clients of such services also expect ``url`` (final) and ``statusCode``. ``http_response_body`` and ``screenshot``
     are Base64. Automatic extraction is an object in the schema of zyte-common-items under the name of its kind.
     ``custom_attributes`` has ``values`` and ``metadata``; ``field_sources`` maps fields of the item to their source in
-    the page (:class:`FieldSource`). ``markdown`` is the page as Markdown. ``redirects`` lists the redirects from the
-    requested URL to the page. ``network_capture`` lists responses as ``{url, statusCode, headers, httpResponseBody}``;
-    ``experimental`` has ``responseCookies`` if they were requested there.
+    the page (:class:`FieldSource`), and ``extract_rules`` to what the rule of each did. ``markdown`` is the page as
+    Markdown. ``redirects`` lists the redirects from the requested URL to the page. ``network_capture`` lists responses
+    as ``{url, statusCode, headers, httpResponseBody}``; ``experimental`` has ``responseCookies`` if they were requested
+    there.
     """
 
     url: str | None = None
@@ -177,6 +179,7 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     actions: list[dict[str, Any]] | None = None
     custom_attributes: dict[str, Any] | None = None
     field_sources: dict[str, FieldSource] | None = None
+    extract_rules: dict[str, dict[str, Any]] | None = None
     markdown: str | None = None
     article: dict[str, Any] | None = None
     article_list: dict[str, Any] | None = None

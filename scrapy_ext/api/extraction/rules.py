@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.extraction import fields
+from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES, faults_of_kind
 from scrapy_ext.api.extraction.fields import (
     EXTRACT_TYPES,
     FIELDS,
@@ -409,12 +410,15 @@ def _cookies_in_one_place(fields: _Fields) -> Iterator[Violation]:
 
 
 def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
-    """``customAttributes`` and ``fieldSources`` require automatic extraction (the table of fields)."""
-    if not any(fields.get(kind) for kind in EXTRACT_TYPES):
+    """``customAttributes``, ``fieldSources`` and ``extractRules`` require automatic extraction."""
+    kinds = [kind for kind in EXTRACT_TYPES if fields.get(kind)]
+    if not kinds:
+        names = ("customAttributes", "fieldSources", EXTRACT_RULES)
         remedy = f"Request one of {', '.join(EXTRACT_TYPES)}."
-        yield from _each_set(
-            fields, ("customAttributes", "fieldSources"), "needs a kind of automatic extraction", remedy
-        )
+        yield from _each_set(fields, names, "needs a kind of automatic extraction", remedy)
+    elif _is_set(fields, EXTRACT_RULES):
+        for fault in islice(faults_of_kind(kinds[0], fields[EXTRACT_RULES]), MAX_VIOLATIONS):
+            yield _incompatible(fault.field, fault.rule, fault.remedy)
 
 
 _COMBINATIONS: Final = (

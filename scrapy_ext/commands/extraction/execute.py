@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.commands.extraction.explain import ExplainCall, explain
 from scrapy_ext.commands.extraction.input_lines import CallError, LineParser, Source, StopError
 from scrapy_ext.commands.extraction.progress import Numbers, ProgressDisplay, ProgressHandler, say
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
@@ -25,6 +26,7 @@ from scrapy_ext.commands.output import status
 from scrapy_ext.commands.subcommand import FAILED, OK
 from scrapy_ext.commands.text import counted, printable
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
+from scrapy_ext.crawl.extraction.rule_files import SiteRules
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 from scrapy_ext.crawl.session.services import Configured
 from scrapy_ext.settings import SettingError
@@ -160,6 +162,8 @@ class ExtractCall(msgspec.Struct, frozen=True):
     check: bool = False
     quiet: bool = False
     has_log: bool = False
+    #: The page to explain, instead of a run.
+    explains: ExplainCall | None = None
 
     @property
     def is_single(self) -> bool:
@@ -170,6 +174,8 @@ class ExtractCall(msgspec.Struct, frozen=True):
 def execute(settings: BaseSettings, call: ExtractCall) -> int:
     """Run the command, report its result, and return the exit code."""
     try:
+        if call.explains is not None:
+            return explain(settings, call.explains)
         with contextlib.ExitStack() as kept:
             return _check(settings, call) if call.check else _extract(settings, call, kept)
     except (CallError, SettingError) as error:
@@ -190,7 +196,7 @@ def _parser(settings: BaseSettings, call: ExtractCall) -> LineParser:
     faults = faults_of(call.fields, settings)
     if faults:
         raise CallError(f"--field or --params: {ContractError(faults)}")
-    return LineParser(params, call.fields)
+    return LineParser(params, call.fields, SiteRules.of(settings).require_selectors())
 
 
 def _check_screenshots(call: ExtractCall, parser: LineParser) -> None:

@@ -22,12 +22,14 @@ import msgspec
 from w3lib.url import safe_url_string
 
 from scrapy_ext.api.extraction import OUTPUTS, check
+from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
 from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.output_files import BINARY
 from scrapy_ext.crawl.extraction.fingerprint import IGNORED
+from scrapy_ext.crawl.extraction.rule_files import SiteRules, UsedRules
 
 
 class CallError(Exception):
@@ -114,6 +116,8 @@ class LineRequest(msgspec.Struct, frozen=True):
     size: int
     #: Reasons why the line cannot be parsed; the rules of the service are checked later.
     faults: tuple[Violation, ...] = ()
+    #: The rules of its site for the kind of item that it requests.
+    rules: UsedRules | None = None
 
     @property
     def domain(self) -> str:
@@ -133,12 +137,14 @@ class LineRequest(msgspec.Struct, frozen=True):
 
 
 class LineParser:
-    """Parser of lines. ``params`` are the fields of EXTRACT_API_PARAMS, ``given`` those of the command line.
+    """Parser of lines. ``params`` are the fields of EXTRACT_API_PARAMS, ``given`` those of the command line, ``rules``
+    those of sites.
 
     Fields of a line take precedence over both; None removes a field.
     """
 
-    def __init__(self, params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    def __init__(self, params: Mapping[str, Any], given: Mapping[str, Any], rules: SiteRules | None = None) -> None:
+        self._rules = rules or SiteRules()
         self._params = params
         self._given = given
         #: Fields for a line that is a URL.
@@ -156,7 +162,7 @@ class LineParser:
             return _unread(line, own)
         fields, url = self._merged(own), own.get("url")
         known = url if isinstance(url, str) else None
-        return LineRequest(line.number, known, fields, _fingerprint(fields), len(line.text))
+        return self._request(line, known, fields, own)
 
     def _of_url(self, line: InputLine, url: str) -> LineRequest:
         sent = url
@@ -164,7 +170,14 @@ class LineParser:
             with contextlib.suppress(ValueError):  # The rules report the error.
                 sent = safe_url_string(url)  # As in scrapy.Request.
         fields = {**self._plain, "url": sent}
-        return LineRequest(line.number, url, fields, _fingerprint(fields), len(line.text))
+        return self._request(line, url, fields, {})
+
+    def _request(self, line: InputLine, url: str | None, fields: dict[str, Any], own: Mapping[str, Any]) -> LineRequest:
+        sent = fields.get("url")
+        has_own = any(EXTRACT_RULES in each for each in (self._params, self._given, own))
+        used = self._rules.for_request(sent, fields) if isinstance(sent, str) and not has_own else None
+        content = {**fields, EXTRACT_RULES: used.rules} if used is not None else fields
+        return LineRequest(line.number, url, fields, _fingerprint(content), len(line.text), rules=used)
 
     def _merged(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """Return all fields, with the default outputs of a routed request of a crawl."""

@@ -14,20 +14,25 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from scrapy import Request
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
 from scrapy_ext.api.extraction.fields import PAGE_OPTIONS
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, ExtractTransport
 from scrapy_ext.client.extraction.budget import Budget, OverBudgetError
-from scrapy_ext.client.extraction.errors import BrowserMissingError
+from scrapy_ext.client.extraction.errors import BrowserMissingError, UnreachableServiceError
 from scrapy_ext.client.extraction.limiter import Closing
 from scrapy_ext.commands.extraction.input_lines import CallError, InputLine, LineRequest, SourceReader, StopError
 from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import NOT_SENT, Recorder, RecordWriter, failed, refused, type_of
 from scrapy_ext.commands.extraction.resume import Comparison, Done
 from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, policy_of, prices_of
+from scrapy_ext.crawl.extraction.response import to_response
+from scrapy_ext.crawl.extraction.rule_files import UsedRules
+from scrapy_ext.crawl.extraction.site_rules import NotAppliedError, RuleReports, corrected, with_rules
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 from scrapy_ext.crawl.session.services import Services, services
 
@@ -45,6 +50,11 @@ class ExtractService:
         self.is_open = False
         self._settings = settings
         self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
+        self._extra_fields = frozenset(names.EXTRACT_API_EXTRA_FIELDS.read(settings))
+        self._strict: bool = names.EXTRACT_API_STRICT.read(settings)
+        self._asking = asyncio.Lock()
+        #: What the rules of sites did.
+        self.rules = RuleReports()
         self._bounds = Bounds(max_size=settings.getint("DOWNLOAD_MAXSIZE"))
         self._has_prices = bool(names.EXTRACT_API_PRICES.read(settings))
         self._budget = Budget(names.EXTRACT_API_MAX_REQUESTS.read(settings), names.EXTRACT_API_MAX_COST.read(settings))
@@ -52,8 +62,8 @@ class ExtractService:
             ExtractClient,
             limiter=self.limiter,
             policy=policy_of(settings).at_first(),
-            extra_fields=names.EXTRACT_API_EXTRA_FIELDS.read(settings),
-            strict=names.EXTRACT_API_STRICT.read(settings),
+            extra_fields=self._extra_fields,
+            strict=self._strict,
             budget=self._budget,
             prices=prices_of(settings),
             memory=memory_of(settings),
@@ -87,9 +97,38 @@ class ExtractService:
         """The cost of all answers; None without prices."""
         return self._budget.spent.cost if self._has_prices else None
 
-    async def extract(self, fields: Mapping[str, Any], domain: str) -> dict[str, Any]:
-        """As :meth:`~scrapy_ext.client.extraction.client.ExtractClient.extract`."""
-        return await self._client.extract(fields, domain=domain, bounds=self._bounds)
+    async def extract(self, fields: Mapping[str, Any], domain: str, used: UsedRules | None = None) -> dict[str, Any]:
+        """As :meth:`~scrapy_ext.client.extraction.client.ExtractClient.extract`, with the rules of the site applied, by
+        the service or here."""
+        sent = with_rules(fields, used, await self.accepted() if used is not None else ())
+        result = await self._client.extract(sent, domain=domain, bounds=self._bounds)
+        if used is None or result.get(used.kind) is None:
+            return result
+        url = result.get("url") or fields["url"]
+        if EXTRACT_RULES not in sent:
+            response = to_response(Request(fields["url"]), result)
+            try:
+                found = await asyncio.to_thread(corrected, used, response)
+            except NotAppliedError as error:
+                self.rules.not_applied(used, url, error)
+                return result
+            # The result may be that of several requests.
+            result = {**result, used.kind: found.item, EXTRACT_RULES: found.report}
+        self.rules.add(used, result.get(EXTRACT_RULES) or {}, url)
+        return result
+
+    async def accepted(self) -> frozenset[str]:
+        """Return the fields that the service accepts besides those of the contract; without an answer of it, those of
+        the settings."""
+        transport = self._client.transport
+        if self._strict:
+            return self._extra_fields
+        async with self._asking:
+            if transport.extensions is None:
+                # The request itself reports an error.
+                with contextlib.suppress(UnreachableServiceError):
+                    await transport.ask_extensions()
+        return (transport.extensions or frozenset()) | self._extra_fields
 
     def is_fatal(self, error: ExtractError) -> bool:
         """Return true when each further request would fail in the same way."""
@@ -302,7 +341,7 @@ class ExtractRun:
     async def _answered(self, request: LineRequest) -> None:
         if request.faults:
             raise ContractError(request.faults)
-        result = await self._service.extract(request.fields, request.domain)
+        result = await self._service.extract(request.fields, request.domain, request.rules)
         if self._recorder.computes(result):
             record, files = await asyncio.to_thread(self._recorder.answered, request, result)
         else:

@@ -20,6 +20,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction import FIELDS, OUTPUTS
+from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
 from scrapy_ext.api.extraction.fields import PAGE_OPTIONS, RequestKind, kind_of
 from scrapy_ext.api.violations import ContractError, Violation
 
@@ -35,6 +36,7 @@ AUTOMATIC: Final = frozenset(
 #: Fields for every request that do not count for one that needs bytes: outputs, and what belongs to them.
 _OF_PAGES: Final = frozenset(
     {*OUTPUTS, *PAGE_OPTIONS.values(), "extractFrom", "customAttributes", "fieldSources", "requestHeaders"}
+    | {EXTRACT_RULES}
     | {name for name, field in FIELDS.items() if field.kind is RequestKind.BROWSER}
 )
 _NO_EFFECT: Final = (

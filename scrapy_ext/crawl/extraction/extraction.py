@@ -13,12 +13,15 @@ to the queue.
 
 from __future__ import annotations
 
+import asyncio
+
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
 from scrapy_ext.client.extraction.errors import BanError
 from scrapy_ext.crawl.extraction.closing import CrawlEnd, end_of
 from scrapy_ext.crawl.extraction.content import is_routed
@@ -28,7 +31,8 @@ from scrapy_ext.crawl.extraction.escalation import BrowserHosts
 from scrapy_ext.crawl.extraction.plan import Exchange, Plan
 from scrapy_ext.crawl.extraction.redirects import Redirects, is_left_to_scrapy
 from scrapy_ext.crawl.extraction.response import read, restored
-from scrapy_ext.crawl.extraction.service import Service
+from scrapy_ext.crawl.extraction.service import Answer, Service
+from scrapy_ext.crawl.extraction.site_rules import NotAppliedError, RuleReports, corrected
 from scrapy_ext.crawl.frontier.identity import host_of
 from scrapy_ext.crawl.session.scrapy_engine import LentPlaces, on_fetched
 from scrapy_ext.crawl.session.session import Session
@@ -47,11 +51,13 @@ class Extraction:
         self._service = Service(crawler, session)
         self._downloads = Downloads(crawler, session.span_attributes)
         self._browser_hosts = BrowserHosts()
+        self._rules = RuleReports()
         #: Whether any request had a response.
         self.has_response = False
         self.limiter = self._service.limiter
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._service.close, signal=signals.spider_closed)
+        crawler.signals.connect(self._count_rules, signal=signals.spider_closed)
 
     async def respond(self, request: Request) -> Response | None:
         """Return the response of the service to a request, None for one that goes direct.
@@ -85,7 +91,7 @@ class Extraction:
                     raise
                 reason = "ban"
             else:
-                response = read(exchange, answer.result)
+                response = await self._corrected(exchange, answer, read(exchange, answer.result))
                 self._cookies.store(exchange.request, response, answer.sent, self._service.accepted)
                 if by_browser is None:
                     return response
@@ -99,6 +105,26 @@ class Extraction:
             self._browser_hosts.learn(exchange.host, escalated=True)
             self._service.counts.escalated(exchange, reason)
             exchange = by_browser
+
+    async def _corrected(self, exchange: Exchange, answer: Answer, response: Response) -> Response:
+        """Return the response with the item after the rules of its site, which the service has applied, or not."""
+        used, result = exchange.rules, response.extract_result  # type: ignore[attr-defined]
+        if used is None or result.get(used.kind) is None:
+            return response
+        if EXTRACT_RULES not in answer.sent:
+            try:
+                found = await asyncio.to_thread(corrected, used, response)
+            except NotAppliedError as error:
+                self._rules.not_applied(used, response.url, error)
+                return response
+            # The result is that of this response alone.
+            result[used.kind], result[EXTRACT_RULES] = found
+        self._rules.add(used, result.get(EXTRACT_RULES) or {}, response.url)
+        return response
+
+    def _count_rules(self) -> None:
+        for name, value in self._rules.counts.items():
+            self._crawler.stats.set_value(name, value)
 
     def is_routed(self, request: Request) -> bool:
         """Return true for a request that goes to the service."""

@@ -22,10 +22,12 @@ from w3lib.url import canonicalize_url
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import MADE_OF_PAGE
+from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
 from scrapy_ext.api.extraction.fields import PAGE_OPTIONS, source_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.extraction.content import content_fields, is_routed
+from scrapy_ext.crawl.extraction.rule_files import SiteRules, UsedRules
 
 #: Fields that do not change the content.
 IGNORED: Final = frozenset(
@@ -41,10 +43,12 @@ _PLAIN: Final = frozenset({"httpResponseBody", "httpRequestMethod", "httpRequest
 class ExtractRequestFingerprinter:
     """Scrapy's request fingerprinter for crawls through the extraction service (REQUEST_FINGERPRINTER_CLASS).
 
-    ``transparent`` and ``params`` are EXTRACT_API_TRANSPARENT_MODE and EXTRACT_API_PARAMS.
+    ``transparent`` and ``params`` are EXTRACT_API_TRANSPARENT_MODE and EXTRACT_API_PARAMS; ``rules`` are those of
+    sites, which change the content as a field of the request does.
     """
 
-    def __init__(self, *, transparent: bool, params: Mapping[str, Any]) -> None:
+    def __init__(self, *, transparent: bool, params: Mapping[str, Any], rules: SiteRules | None = None) -> None:
+        self._rules = rules or SiteRules()
         self._transparent = transparent
         self._params = params
         self._known: WeakKeyDictionary[Request, tuple[Any, bytes]] = WeakKeyDictionary()
@@ -54,6 +58,7 @@ class ExtractRequestFingerprinter:
         return cls(
             transparent=names.EXTRACT_API_TRANSPARENT_MODE.read(crawler.settings),
             params=names.EXTRACT_API_PARAMS.read(crawler.settings),
+            rules=SiteRules.of(crawler.settings),
         )
 
     @property
@@ -78,10 +83,18 @@ class ExtractRequestFingerprinter:
 
     def _computed(self, request: Request) -> bytes:
         try:
-            return fingerprint(request, content_fields(request, self._params))
+            fields = content_fields(request, self._params)
+            used = self._rules_for(request, fields)
+            return fingerprint(request, {**fields, EXTRACT_RULES: used.rules} if used is not None else fields)
         except (ContractError, TypeError, ValueError):
             # Unreadable fields are reported when the request is sent; the scheduler must not fail because of them.
             return scrapy_fingerprint(request)
+
+    def _rules_for(self, request: Request, fields: Mapping[str, Any]) -> UsedRules | None:
+        """Return the rules of the request's site; None for one that has rules of its own, or None for them."""
+        asked = request.meta.get("extract_api")
+        has_own = EXTRACT_RULES in self._params or (isinstance(asked, Mapping) and EXTRACT_RULES in asked)
+        return None if has_own else self._rules.for_request(request.url, fields)
 
 
 def fingerprint(request: Request, fields: Mapping[str, Any] | None) -> bytes:

@@ -29,6 +29,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
 from scrapy_ext.api.extraction.fields import RequestKind, kind_of
 from scrapy_ext.api.extraction.forms import REDIRECTS
 from scrapy_ext.client.extraction import Bounds
@@ -52,6 +53,8 @@ from scrapy_ext.crawl.extraction.headers import (
     omitted_headers,
     scrapy_default_headers,
 )
+from scrapy_ext.crawl.extraction.rule_files import SiteRules, UsedRules
+from scrapy_ext.crawl.extraction.site_rules import with_rules
 from scrapy_ext.crawl.frontier.marks import DefaultHeaders
 
 BROWSER: Final = RequestKind.BROWSER.value
@@ -104,6 +107,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     #: None where it comes from one, or never does.
     escalation: Escalation = Escalation()
     by_browser: Exchange | None = None
+    #: Rules for the kind of item that it requests; None: none.
+    rules: UsedRules | None = None
 
     @property
     def kind(self) -> str:
@@ -128,7 +133,13 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         follow redirects; so is one by browser, whose cookies may log in.
         """
         asks_for_cookies = self.keeps_cookies and self.kind == BROWSER and RESPONSE_COOKIES not in self.fields
-        return not self.is_safe or bool(self.redirects_kept_by) or bool(self.body.omitted_headers) or asks_for_cookies
+        has_parts = bool(self.body.omitted_headers) or self.rules is not None
+        return not self.is_safe or bool(self.redirects_kept_by) or has_parts or asks_for_cookies
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Fields that distinguish it from exchanges with other results."""
+        return self.fields if self.rules is None else {**self.fields, EXTRACT_RULES: self.rules.rules}
 
     def fields_for(self, accepted: Collection[str]) -> Mapping[str, Any]:
         """Return the fields to send to a service that accepts these besides those of the contract: with the fields by
@@ -147,7 +158,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         are_read = not is_by_browser and with_headers and fields.get(FOLLOW_REDIRECT) is False
         if self.keeps_cookies and not are_read and RESPONSE_COOKIES in accepted:
             fields.setdefault(RESPONSE_COOKIES, True)
-        return fields
+        return fields if self.body.is_whole else with_rules(fields, self.rules, accepted)
 
 
 class Plan:
@@ -162,6 +173,7 @@ class Plan:
         self._bounds = Bounds(settings.getfloat("DOWNLOAD_TIMEOUT"), settings.getint("DOWNLOAD_MAXSIZE"))
         self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
         self._follows_redirects = settings.getbool("REDIRECT_ENABLED")
+        self._rules = SiteRules.of(settings).require_selectors()
         self._options = BodyOptions(
             params=params_of(settings),
             default_headers=scrapy_default_headers(settings),
@@ -195,13 +207,19 @@ class Plan:
         )
         escalation = Escalation.of(request, self._crawler.spider)
         if escalation is None or body.kind == BROWSER:
-            return planned(body=body)
+            return planned(body=body, rules=self._rules_for(request, body))
         fields = escalation.browser_fields(body.fields, extra_fields=self._extra_fields)
         # Fields of the user may make it an HTTP request, such as one from another country.
         kind = kind_of(fields) if escalation.to else BROWSER
         has_scrapy_cookies = body.has_scrapy_cookies and REQUEST_COOKIES not in escalation.to
         escalated = Body(fields, kind, body.given, body.is_whole, has_scrapy_cookies=has_scrapy_cookies)
-        return planned(body=body, escalation=escalation, by_browser=planned(body=escalated))
+        by_browser = planned(body=escalated, rules=self._rules_for(request, escalated))
+        return planned(body=body, escalation=escalation, by_browser=by_browser, rules=self._rules_for(request, body))
+
+    def _rules_for(self, request: Request, body: Body) -> UsedRules | None:
+        """Return the rules of the request's site; None for one that has rules of its own, or None for them."""
+        has_own = EXTRACT_RULES in body.given or EXTRACT_RULES in body.fields
+        return None if has_own else self._rules.for_request(request.url, body.fields)
 
     def _redirects_kept_by(self, request: Request) -> str:
         """Return the meta key, attribute or setting that forbids to follow redirects, empty if none does."""

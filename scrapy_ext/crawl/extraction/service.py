@@ -109,7 +109,7 @@ class Service:
         if self._options.log_requests:
             logger.debug("POST /extract %s", msgspec.json.encode(redacted(fields)).decode())
         # Without the fields for this service: whether it accepts them is not yet known to the first requests of a run.
-        key = key_of(exchange.fields) if answers is not None else b""
+        key = key_of(exchange.identity) if answers is not None else b""
         started = time.monotonic()
         try:
             result = await client.extract(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto import extract_more
+    from scrapy_ext.server.extraction.auto.extract_rules import correct_item
     from scrapy_ext.server.extraction.browser import (
         ENVIRONMENT_VARIABLE,
         HOW_TO_GET_ONE,
@@ -23,6 +24,7 @@ __all__ = [
     "BrowserNotFoundError",
     "ExtractionService",
     "Launcher",
+    "correct_item",
     "extract_more",
 ]
 
@@ -34,6 +36,7 @@ _MODULES: Final = {
     "BrowserNotFoundError": "browser",
     "ExtractionService": "service",
     "Launcher": "browser.launcher",
+    "correct_item": "auto.extract_rules",
     "extract_more": "auto",
 }
 

@@ -40,6 +40,8 @@ class ExtractionTask(msgspec.Struct, frozen=True):
     text: bool = False
     #: Options of the Markdown to return; None: none.
     markdown: dict[str, Any] | None = None
+    #: Rules that correct the item.
+    rules: dict[str, dict[str, Any]] | None = None
 
     @property
     def output(self) -> str:
@@ -55,6 +57,7 @@ class ExtractionOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     attributes: dict[str, Any] | None = None
     text: str | None = None
     markdown: str | None = None
+    rules: dict[str, dict[str, Any]] | None = None
     error: str | None = None
     #: Whether the error is one of the request.
     unsupported: bool = False
@@ -91,6 +94,7 @@ def _extract_from_pdf(task: ExtractionTask, pdf: bytes) -> ExtractionOutcome:
                 attributes=task.attributes,
                 text=task.text,
                 markdown=task.markdown,
+                rules=task.rules,
             )
         return ExtractionOutcome(**found._asdict())
     except UnreadablePdfError as error:

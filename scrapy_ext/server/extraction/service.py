@@ -392,6 +392,7 @@ class ExtractionService:
             attributes=asked if asked and not by_text else None,
             text=bool(asked) and by_text,
             markdown=_markdown_options(request),
+            rules=request.extract_rules or None,
         )
         domain = domain_of(request.url)
         with inner_span("extract", {"scrapy_ext.kind": kind or MARKDOWN}):
@@ -400,6 +401,7 @@ class ExtractionService:
             setattr(result, _ATTRIBUTES[kind], found.item)
         result.markdown = found.markdown
         result.field_sources = found.sources
+        result.extract_rules = found.rules
         if asked:
             result.custom_attributes = await self._attributes.answer(asked, found)
 

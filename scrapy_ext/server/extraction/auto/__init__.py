@@ -69,6 +69,8 @@ class Extracted(NamedTuple):
     text: str | None = None
     #: The page as Markdown.
     markdown: str | None = None
+    #: What the rule of each field did.
+    rules: dict[str, dict[str, Any]] | None = None
 
 
 def extract(kind: str, html: str, url: str, *, styles: bool = False) -> dict[str, Any]:
@@ -92,11 +94,13 @@ def extract_more(
     attributes: dict[str, Any] | None = None,
     text: bool = False,
     markdown: dict[str, Any] | None = None,
+    rules: dict[str, dict[str, Any]] | None = None,
 ) -> Extracted:
     """Return what :func:`extract` does, with the sources of the fields, answers for ``attributes``, the text of the
     page, or its Markdown with the options ``markdown``; without a ``kind`` only that.
 
     ``boxes`` says that the browser wrote the rectangles of elements into the page, which the sources then have.
+    ``rules`` correct the item.
     """
     if kind is not None and kind not in _EXTRACTORS:
         raise UnsupportedKindError(kind)
@@ -106,9 +110,11 @@ def extract_more(
 
     page = Page(html, url, styles=styles, sources=sources, boxes=boxes)
     item = as_dict(_extractor(kind)(page)) if kind is not None else {}
-    field_sources = answers = words = written = None
+    field_sources = answers = words = written = report = None
     if sources:
         field_sources = page.sources.of_item(page, item)
+    if rules and kind is not None:
+        item, report = _corrected(page, kind, item, rules, field_sources)
     if attributes:
         answers = _answers(page, item, attributes)
     if text:
@@ -117,7 +123,7 @@ def extract_more(
         from scrapy_ext.server.extraction.auto.markdown import MarkdownOptions, markdown_of
 
         written = markdown_of(page, MarkdownOptions(**markdown))
-    return Extracted(item, field_sources, answers, words, written)
+    return Extracted(item, field_sources, answers, words, written, report)
 
 
 def extract_from_pdf(
@@ -129,6 +135,7 @@ def extract_from_pdf(
     attributes: dict[str, Any] | None = None,
     text: bool = False,
     markdown: dict[str, Any] | None = None,
+    rules: dict[str, dict[str, Any]] | None = None,
 ) -> Extracted:
     """Return what :func:`extract_more` does, from a PDF: ``article``, ``pageContent``, or its Markdown.
 
@@ -141,7 +148,9 @@ def extract_from_pdf(
 
     document = items.PdfText(reading.read(pdf))
     item = as_dict(getattr(items, _OF_PDF[kind])(url, document)) if kind is not None else {}
-    answers = written = None
+    answers = written = report = None
+    if rules and kind is not None:
+        item, report = _corrected(None, kind, item, rules, None)
     if attributes:
         from scrapy_ext.server.extraction.auto.page.page import Page
 
@@ -156,7 +165,24 @@ def extract_from_pdf(
         answers,
         f"{document.title or ''}\n\n{document.content}".strip() if text else None,
         written,
+        report,
     )
+
+
+def _corrected(
+    page: Page | None,
+    kind: str,
+    item: dict[str, Any],
+    rules: dict[str, dict[str, Any]],
+    sources: dict[str, FieldSource] | None,
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return an item after rules, and what each did; ``sources`` then has the rules as sources."""
+    from scrapy_ext.server.extraction.auto.extract_rules import apply_rules, as_sources
+
+    applied = apply_rules(page, kind, item, rules)
+    if sources is not None:
+        as_sources(sources, item, applied)
+    return applied
 
 
 def _answers(page: Page, item: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:

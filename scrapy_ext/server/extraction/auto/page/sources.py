@@ -129,12 +129,12 @@ class Sources:
         node: Callable[[T], HtmlElement | None] | None,
     ) -> None:
         (rule, _), *later = candidates
-        known = [_plain(form(value) if form else value)]
+        known = [plain_value(form(value) if form else value)]
         others: list[_Other] = []
         noted = dict(self._noted)
         for name, value_of in later:
             other = value_of()
-            plain = _plain(form(other) if form else other) if other else None
+            plain = plain_value(form(other) if form else other) if other else None
             if other and plain not in known:
                 known.append(plain)
                 others.append(_Other(plain, name, node(other) if node else None, other))
@@ -209,7 +209,7 @@ def _exact(rule: str, place: str | None) -> str:
     return place if place and place.startswith((f"{rule}.", f"{rule} ")) else rule
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value as data, within bounds."""
     if isinstance(value, Item):
         value = as_dict(value)
@@ -217,9 +217,9 @@ def _plain(value: Any) -> Any:
         text = one_line(value[: 4 * MAX_TEXT])
         return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
     if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
+        return {name: plain_value(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in islice(value, MAX_ENTRIES)]
+        return [plain_value(each) for each in islice(value, MAX_ENTRIES)]
     return value
 
 
