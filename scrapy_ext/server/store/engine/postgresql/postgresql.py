@@ -10,6 +10,9 @@ where several statements see one state. The outcome of a transaction is always k
 - One whose connection was lost before its COMMIT was sent is rolled back too, and runs again.
 - For one whose connection was lost later, the mark of its commit is looked up (``commit_marks``): it runs again if it
   was rolled back, and its result is returned if it was committed. So no operation needs to be idempotent.
+- One that ends in an error of its own, such as a refusal because of what it has read, is rolled back, and its mark is
+  committed in its place. So the error is raised only by the primary, as results are: what an old primary has may be
+  out of date, and the operation runs again on the new one.
 
 Calls wait a limited time for an unavailable database, and then raise ``StoreBusyError``.
 
@@ -29,7 +32,7 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError, StoreUncertainError
@@ -260,13 +263,20 @@ class PostgresqlEngine:
         async def attempt() -> T:
             nonlocal changed
             commit = _Commit(caller)
-            result: T
+            result: T | _Refused
             try:
                 async with self._connection(self._writers) as connection:
                     commit.mark = new_mark(connection)
                     transaction = PostgresqlTransaction(connection, commit.mark)
                     await connection.execute(_BEGIN_WRITE)
-                    result = await start(transaction)
+                    try:
+                        result = await start(transaction)
+                    except DATABASE_ERRORS:
+                        raise
+                    except Exception as error:
+                        result = _Refused(error)
+                        await connection.execute(f"ROLLBACK; {_BEGIN_WRITE}")
+                        transaction = PostgresqlTransaction(connection, commit.mark)
                     changed = transaction.changed
                     self._commits.add(commit)
                     await commit.run(connection, transaction)
@@ -278,6 +288,8 @@ class PostgresqlEngine:
                     raise
             finally:
                 self._commits.discard(commit)
+            if isinstance(result, _Refused):
+                raise result.error
             return result
 
         self._measures.waiting += 1
@@ -332,6 +344,12 @@ class PostgresqlEngine:
             f"{self._url} could not be reached during a commit: what was sent may be stored or not. "
             "Read the data before you repeat the write, unless that does no harm."
         )
+
+
+class _Refused(NamedTuple):
+    """The outcome of an operation that raised an error of its own."""
+
+    error: Exception
 
 
 class _Commit:

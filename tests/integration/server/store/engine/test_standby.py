@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError
@@ -100,3 +101,22 @@ async def test_an_old_primary_that_lives_on_is_left_and_never_used_again(
         await store.items.write(KEY, 2, [CHUNK])
     pair.standby.start()
     assert await store.items.write(KEY, 2, [CHUNK]) == 2
+
+
+async def test_an_old_primary_refuses_no_write_for_data_that_it_does_not_have(
+    pair: Replicated, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing but the write itself makes the process find the new primary.
+    monkeypatch.setattr(engine_module, "_SEARCH", 3600.0)
+    await store.items.write(KEY, 0, [CHUNK])
+    pair.take_over()
+    # By the address of one server: a process has one primary for each address.
+    other = await Store.open(DatabaseUrl(pair.standby.url(pair.name)))
+    try:
+        assert await other.items.write(KEY, 1, [CHUNK]) == 1
+    finally:
+        await other.close()
+    # The old one has no record 1.
+    assert await store.items.write(KEY, 2, [CHUNK]) == 2
+    with pytest.raises(ContractError, match="the job has 3 records"):
+        await store.items.write(KEY, 4, [CHUNK])
