@@ -4,11 +4,9 @@ Keys are random, records have 200 bytes to 1 KB. At each size: new records, 1000
 of 500 keys a request; reads by prefix, of some hundreds of records each; the count of the first 100,000; and small GETs
 of one record. Beside it: a bare server on the same stack that checks the same lines as the first and throws them away;
 and, in turns, the same new records in a collection of the same server that has as many as the first size, which is what
-says how flat the curve is on a machine that does other things too (``by_small``, of the server's processor time).
-``--text 0``: records of a key and a number, as those of a dupefilter. ``--minutes`` ends it before the last size.
-``--store postgresql``: the server stores in a PostgreSQL of its own with ``--buffers``, its ``shared_buffers``. Its
-processor time is ``write_database_us``, and by that of the small collection ``database_by_small``; ``write_log_bytes``
-are those of its write-ahead log for a record.
+says how flat the curve is on a machine that does other things too (``by_small``, of processor time). ``--text 0``:
+records of a key and a number, as those of a dupefilter. ``--minutes`` ends it before the last size. ``--store
+postgresql``: the server stores in a PostgreSQL of its own, whose processor time is ``write_database_us``.
 """
 
 from __future__ import annotations
@@ -32,8 +30,6 @@ _PER_GROWING_POST = 10_000
 _PER_GET = 500
 #: Turns in which new records go to the collection and to the small one.
 _TURNS = 4
-#: Seconds of PostgreSQL's processor time from which its ratio is reported.
-_MEASURABLE = 0.1
 
 
 def main() -> None:
@@ -47,7 +43,6 @@ def main() -> None:
             "text": 800,
             "minutes": 25.0,
             "store": "sqlite",
-            "buffers": "64MB",
             "data": "",
         },
         quick={
@@ -58,14 +53,12 @@ def main() -> None:
             "text": 800,
             "minutes": 1.0,
             "store": "sqlite",
-            "buffers": "64MB",
             "data": "",
         },
     )
     deadline = time.monotonic() + 60 * given.minutes
     found: list[dict[str, float]] = []
-    settings = {"shared_buffers": given.buffers}
-    with stored_in(given.store, given.data, settings) as stored, python("-m", "rig.bare") as bare:
+    with stored_in(given.store, given.data) as stored, python("-m", "rig.bare") as bare:
         collection = _Collection(stored.server, "c", given.connections, given.text)
         known = 0
         for size in given.sizes:
@@ -157,16 +150,13 @@ def _measured(
 ) -> dict[str, float]:
     """Return the rates of a collection of a size, of a small one and of a bare server."""
     part = number // _TURNS
-    writing, beside, database, small_database, log = [], [], 0.0, 0.0, 0
+    writing, beside, database = [], [], 0.0
     for turn in range(_TURNS):
-        before, log_before = stored.database_seconds(), stored.log_bytes()
+        before = stored.database_seconds()
         writing.append(collection.write(range(known + turn * part, known + (turn + 1) * part)))
         database += stored.database_seconds() - before
-        log += stored.log_bytes() - log_before
-        before = stored.database_seconds()
         # Keys that the small collection has not.
         beside.append(small.write(range(known + number + turn * part, known + number + (turn + 1) * part)))
-        small_database += stored.database_seconds() - before
     size = known + number
     again = random.Random(size).choices(range(size), k=number)
     groups = (again[first : first + _PER_GET] for first in range(0, number, _PER_GET))
@@ -198,9 +188,6 @@ def _measured(
         "write_cpu_us": round(1e6 * cpu / number, 1),
         "write_database_us": round(1e6 * database / number, 1),
         "by_small": round(cpu / small_cpu, 2),
-        # Times of the system have hundredths of a second: shorter ones are no measure.
-        "database_by_small": round(database / small_database, 2) if small_database > _MEASURABLE else 0.0,
-        "write_log_bytes": round(log / number),
         "longest_write": round(max(load.longest for load in writing), 3),
         **{f"{name}_rate": round(records / load.seconds) for name, (records, load) in loads.items()},
         **{f"{name}_cpu_us": round(1e6 * load.cpu_seconds / records, 1) for name, (records, load) in loads.items()},

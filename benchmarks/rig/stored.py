@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,13 +28,6 @@ class Stored:
             return 0.0
         return children_cpu_seconds(self.database.process.pid)
 
-    def log_bytes(self) -> int:
-        """Return the position (bytes) in PostgreSQL's write-ahead log; 0 on SQLite."""
-        if self.database is None:
-            return 0
-        (position,) = self.database.query(self.database.url("postgres"), "SELECT pg_current_wal_lsn() - '0/0'")
-        return int(position[0])
-
     def disk(self) -> int:
         """Return the bytes of its data."""
         if self.database is None:
@@ -43,10 +36,10 @@ class Stored:
 
 
 @contextmanager
-def stored_in(store: str, data: str, settings: Mapping[str, object] | None = None) -> Generator[Stored]:
-    """Run a server on ``sqlite``, in a folder if one is given, or on ``postgresql``, with these settings of it."""
+def stored_in(store: str, data: str) -> Generator[Stored]:
+    """Run a server on ``sqlite``, in a folder if one is given, or on ``postgresql``."""
     if store == "postgresql":
-        with cluster(settings) as database, platform(database=database.database()) as server:
+        with cluster() as database, platform(database=database.database()) as server:
             yield Stored(server, database)
         return
     with platform(Path(data) if data else None) as server:

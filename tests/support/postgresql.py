@@ -248,9 +248,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(settings: Mapping[str, object] | None = None) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     """A server, removed at the end."""
-    made = Cluster(settings)
+    made = Cluster()
     try:
         yield made
     finally:
