@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES: Final = (
     ("scrapy extract https://example.com", "a page, as JSON"),
     ("scrapy extract https://example.com --field product", "the product on it"),
-    ("scrapy extract --explain https://example.com --kind product", "where its fields come from"),
+    ("scrapy extract --explain URL --kind product", "where its fields come from"),
     ("scrapy extract -i urls.txt -o pages.jsonl", "many pages"),
     ("scrapy extract -i urls.txt --check", "only check the lines"),
     ("scrapy extract -i urls.txt --markdown pages", "as Markdown files"),

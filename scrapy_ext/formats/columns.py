@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.formats.encoder import Page, plain
 
 #: Bytes of the records that are decoded at once, which then take thirty times as many, and their maximum number.
@@ -47,7 +48,7 @@ class ColumnReader:
             gc=False,
             forbid_unknown_fields=not has_others,
         )
-        self._decode = msgspec.json.Decoder(list[record]).decode  # type: ignore[valid-type]
+        self._decode = decoder(list[record])  # type: ignore[valid-type]
 
     def columns(self, text: bytes) -> list[Column] | None:
         """Return the values of each field, None where it is missing, of records that are joined by commas.

@@ -11,9 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.json_decoder import decoder
+
 Page = Sequence[bytes]
 
-decode: Final = msgspec.json.Decoder(Any).decode
+decode: Final = decoder(Any)
 encode: Final = msgspec.json.Encoder().encode
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.formats.column_types import EXACT, ColumnType, Seen
 from scrapy_ext.formats.columns import blocks
 from scrapy_ext.formats.encoder import Page
@@ -45,7 +46,7 @@ class Recognizer:
     def __init__(self, columns: Mapping[str, ColumnType], *, typed: bool = True, passes_others: bool = False) -> None:
         kinds = {name: _type_of(column) if typed else msgspec.Raw for name, column in columns.items()}
         record = _object(kinds, passes_others=passes_others)
-        self._decode = None if record is None else msgspec.json.Decoder(list[record]).decode  # type: ignore[valid-type]
+        self._decode = None if record is None else decoder(list[record])  # type: ignore[valid-type]
 
     def recognizes(self, lines: Page) -> bool:
         """Return true when it is certain that the records add nothing."""

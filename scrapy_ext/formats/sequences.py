@@ -14,13 +14,14 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats.columns import blocks, may_be_markup, may_have_controls
 from scrapy_ext.formats.encoder import Encoder, Page, decode, plain
 
 T = TypeVar("T")
 
-_decode_records: Final = msgspec.json.Decoder(list[Any]).decode
+_decode_records: Final = decoder(list[Any])
 _encode_msgpack: Final = msgspec.msgpack.Encoder().encode
 
 

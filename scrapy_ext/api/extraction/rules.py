@@ -31,6 +31,7 @@ from scrapy_ext.api.extraction.fields import (
 from scrapy_ext.api.extraction.forms import form_of, shown
 from scrapy_ext.api.extraction.problems import Problem
 from scrapy_ext.api.extraction.records import ExtractRequest
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.violations import ContractError, Violation, refused
 
 #: Fields that only an HTTP request for the body accepts (rule 9).
@@ -210,7 +211,7 @@ class _Echo(msgspec.Struct):
     echoData: msgspec.Raw = msgspec.Raw(b"")  # noqa: N815 - the member's name
 
 
-_decode: Final = msgspec.json.Decoder(Any).decode
+_decode: Final = decoder(Any)
 _ECHO: Final = msgspec.json.Decoder(_Echo)
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.expressions import MAX_EXPRESSIONS, Expression, SlowTime, compiled
 from scrapy_ext.api.violations import refused
 
@@ -147,7 +148,7 @@ def condition_of(given: object, name: str) -> Condition:
 
 # ── reading fields ──
 
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_decode: Final = decoder(dict[str, Any])
 #: Characters that have an escape in JSON, which the names of a record type may not have.
 _ESCAPED: Final = re.compile(r'[\x00-\x1f"\\]')
 
@@ -192,7 +193,7 @@ def _picker(names: tuple[str, ...]) -> Callable[[bytes], Any]:
     """Return a decoder of records that skips all members but these, in half to a tenth of the time of all."""
     fields = [(f"f{place}", Any, ABSENT) for place in range(len(names))]
     rename = {f"f{place}": name for place, name in enumerate(names)}
-    return msgspec.json.Decoder(msgspec.defstruct("Picked", fields, rename=rename, gc=False)).decode
+    return decoder(msgspec.defstruct("Picked", fields, rename=rename, gc=False))
 
 
 def _within(value: object, path: Sequence[str]) -> Any:

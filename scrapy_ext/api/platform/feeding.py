@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, META_KEY, FrontierRequest, slot_of_url
 from scrapy_ext.api.violations import ContractError, Violation
 
@@ -42,7 +43,7 @@ _NAME: Final = re.compile(r"[^\W\d]\w{0,199}")
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _FP: Final = re.compile(r"(?:[0-9a-f]{2}){1,64}")
 _NOT_IN_HEADERS: Final = re.compile(r"[\r\n\0]")
-_decode: Final = msgspec.json.Decoder(Any).decode
+_decode: Final = decoder(Any)
 _encode: Final = msgspec.json.Encoder().encode
 
 

@@ -15,7 +15,7 @@ import logging
 from collections import deque
 from typing import Any, Final
 
-from scrapy_ext.api.json_memory import weight
+from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.client.extraction.errors import OverMemoryError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Timeout, timeout_after
 

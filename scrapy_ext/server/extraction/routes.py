@@ -43,7 +43,7 @@ from scrapy_ext.api.extraction.problems import (
     timed_out,
 )
 from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, problem_of, too_many_values
-from scrapy_ext.api.json_memory import weight
+from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after, uncancel
 from scrapy_ext.server.auth.credentials import Caller, CallerLookupError, basic_credentials

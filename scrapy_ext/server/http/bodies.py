@@ -26,7 +26,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from scrapy_ext.api.compression import DamagedError, Inflater, SizeLimitError, joinable, unmarked
-from scrapy_ext.api.json_memory import LINE, VALUE, values_in, weight
+from scrapy_ext.api.json_decoder import LINE, VALUE, decoder, values_in, weight
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.computing.threads import in_data_thread
@@ -68,8 +68,8 @@ _GROUP: Final = 8 * MIB
 T = TypeVar("T")
 Fields = dict[str, Any]
 
-_decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
-_decode_any: Final = msgspec.json.Decoder(Any).decode
+_decode_object: Final = decoder(dict[str, Any])
+_decode_any: Final = decoder(Any)
 
 
 async def _wire(request: Request) -> AsyncIterator[bytes]:

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive
 
-from scrapy_ext.api.json_memory import weight
+from scrapy_ext.api.json_decoder import weight
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.server.auth.api_keys import Keyring
 from scrapy_ext.server.auth.credentials import key_in

@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform import frontier
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.formats import Page
@@ -41,8 +42,8 @@ class Raw(Protocol):
 
 R = TypeVar("R", bound=Raw)
 
-_decode: Final = msgspec.json.Decoder(frontier.FrontierRequest).decode
-_decode_lines: Final = msgspec.json.Decoder(frontier.FrontierRequest).decode_lines
+_decode: Final = decoder(frontier.FrontierRequest)
+_decode_lines: Final = decoder(frontier.FrontierRequest, lines=True)
 _decode_raw: Final = msgspec.json.Decoder(_RawRequest).decode
 _decode_raw_lines: Final = msgspec.json.Decoder(_RawRequest).decode_lines
 #: The first and the last byte of a line that is one object.

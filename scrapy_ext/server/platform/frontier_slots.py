@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform import frontier
 from scrapy_ext.api.platform.frontier import MAX_SLOTS, ProcessedBatches, SlotBatch, SlotRead, SlotRequest
 from scrapy_ext.api.violations import refused
@@ -38,10 +39,10 @@ class _RawRequest(SlotRequest):
     fdata: msgspec.Raw = msgspec.Raw(b"")
 
 
-_decode_request: Final = msgspec.json.Decoder(SlotRequest).decode
+_decode_request: Final = decoder(SlotRequest)
 _decode_raw: Final = msgspec.json.Decoder(_RawRequest).decode
-_decode_read: Final = msgspec.json.Decoder(SlotRead).decode
-_decode_processed: Final = msgspec.json.Decoder(ProcessedBatches).decode
+_decode_read: Final = decoder(SlotRead)
+_decode_processed: Final = decoder(ProcessedBatches)
 
 
 class _SlotsOf:

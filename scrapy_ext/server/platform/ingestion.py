@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from starlette.requests import Request
 
+from scrapy_ext.api.json_decoder import LONG, decoder
 from scrapy_ext.api.platform.records import (
     DEFAULT_METHOD,
     MAX_ITEM_BYTES,
@@ -171,8 +172,8 @@ class RecordChecker:
         #: The first and the last byte of a record.
         self._ends = {tuple(b"[]" if array else b"{}")}
         each: Any = list[Any] if array else dict[str, Any]
-        self._decode = msgspec.json.Decoder(each).decode
-        self._decode_lines = msgspec.json.Decoder(each).decode_lines
+        self._decode = decoder(each)
+        self._decode_lines = decoder(each, lines=True)
         self._check: Callable[[bytes], Any] | None = None
         self._check_lines: Callable[[bytes], Any] | None = None
         if type is not None:
@@ -267,7 +268,7 @@ async def packed(request: Request, checker: RecordChecker, kind: RecordKind) -> 
         nonlocal as_sent
         held = packer.held
         plain = checker.plain(block)
-        alike = plain and checker.homogeneous
+        alike = plain and checker.homogeneous and len(block.data) < LONG
         fits = alike and packer.fits(block.count, block.data)
         full: Sequence[RecordChunk] = ()
         if fits and (total := fields.size(block.ended)) is not None:

@@ -11,6 +11,7 @@ import msgspec
 from markupsafe import Markup
 from starlette.responses import Response
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.server.record_search import Wanted, records_of, search_records, with_text
 from scrapy_ext.server.store import Store
@@ -45,7 +46,7 @@ class _Request(msgspec.Struct):
     parent: int | None = None
 
 
-_read: Final[Callable[[bytes], _Request]] = msgspec.json.Decoder(_Request).decode
+_read: Final[Callable[[bytes], _Request]] = decoder(_Request)
 
 
 class _Filter(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import EntityKey, JobKey, is_number
 from scrapy_ext.api.platform.users import Action
@@ -44,7 +45,7 @@ class _Request(msgspec.Struct):
     status: int
 
 
-_read: Final[Callable[[bytes], _Request]] = msgspec.json.Decoder(_Request).decode
+_read: Final[Callable[[bytes], _Request]] = decoder(_Request)
 
 
 class _FoundRequest(NamedTuple):

@@ -11,12 +11,12 @@ import tracemalloc
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from scrapy_ext.api.json_memory import weight
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.json_decoder import decoder, weight
 from scrapy_ext.compatibility.python import timeout_after
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.schemas import FORM, JSON, MULTIPART
@@ -230,7 +230,9 @@ def test_any_document_of_a_mebibyte_may_be_sent() -> None:
     assert bodies.value(b'"' + b"," * (MIB - 2) + b'"') == "," * (MIB - 2)
 
 
-@pytest.mark.parametrize("number", ["9e-320", "2.2250738585072011e-308", "1.2345678901234567e-300"])
+@pytest.mark.parametrize(
+    "number", ["9e300", "1.7976931348623157e308", "9e-320", "2.2250738585072011e-308", "1.2345678901234567e-300"]
+)
 def test_numbers_take_no_more_time_than_texts_however_they_are_written(number: str) -> None:
     def took(entry: str) -> float:
         count = MIB // (len(entry) + 1)
@@ -241,10 +243,12 @@ def test_numbers_take_no_more_time_than_texts_however_they_are_written(number: s
         assert found == [json.loads(entry)] * count
         return seconds
 
-    assert took(number) < 10 * took(json.dumps(number))
+    assert took(number) < 25 * took(json.dumps(number))
 
 
-@pytest.mark.parametrize("number", ["1e999", "-1e999"])
-def test_numbers_that_no_float_can_be_are_refused(number: str) -> None:
-    with pytest.raises(ContractError, match="out of range"):
-        bodies.value(f"[{number}]".encode())
+def test_numbers_that_no_float_can_be_are_refused() -> None:
+    for short in (b"[1e999]", b"[-1e999]"):
+        for text in (short, short + b" " * MIB):
+            with pytest.raises(msgspec.DecodeError, match="out of range"):
+                decoder(Any)(text)
+    assert decoder(dict, lines=True)(b'{"a":1.5}\n' * 50_000) == [{"a": 1.5}] * 50_000

@@ -185,37 +185,39 @@ def test_a_small_body_of_a_gigabyte_is_bounded(service: Service, site: Target) -
     assert "fine" in service.result(url=site.page("/fine", "<h1>fine</h1>"), browserHtml=True)["browserHtml"]
 
 
+SHARED = "onconnect = event => { self.seen = (self.seen || 0) + 1; event.ports[0].postMessage(self.seen) }"
 LEAVES = """<h1>leaves</h1><script src=/kept.js></script><script>
     document.cookie = 'trace=1'; localStorage.trace = 1; sessionStorage.trace = 1; name = 'trace';
     indexedDB.open('trace', 7); caches.open('trace'); navigator.serviceWorker.register('/worker.js').catch(() => 0);
     const channel = new BroadcastChannel('trace'); setInterval(() => channel.postMessage('trace'), 20);
-    const code = 'onconnect = event => { self.seen = (self.seen || 0) + 1; event.ports[0].postMessage(self.seen) }';
-    new SharedWorker('data:text/javascript,' + encodeURIComponent(code), 'trace').port.onmessage = message =>
+    new SharedWorker('/shared.js', 'trace').port.onmessage = message =>
         document.body.append('connections: ' + message.data); fetch('/left-open')</script>"""
 FINDS = """<body><script src=/kept.js></script><script>(async () => {
     const channel = new BroadcastChannel('trace'); let received = false; channel.onmessage = () => received = true;
-    const code = 'onconnect = event => { self.seen = (self.seen || 0) + 1; event.ports[0].postMessage(self.seen) }';
-    const worker = new SharedWorker('data:text/javascript,' + encodeURIComponent(code), 'trace');
+    const worker = new SharedWorker('/shared.js', 'trace');
     const seen = await new Promise(done => worker.port.onmessage = message => done(message.data));
     await new Promise(done => setTimeout(done, 100));
     const found = {cookies: document.cookie, local: localStorage.length, session: sessionStorage.length, name: name,
         databases: (await indexedDB.databases()).length, caches: (await caches.keys()).length, received, seen,
         workers: (await navigator.serviceWorker.getRegistrations()).length};
-    document.body.append(JSON.stringify(found)); })(); fetch('/silent')</script>"""
+    const shown = document.createElement('p'); shown.id = 'found'; shown.append(JSON.stringify(found));
+    document.body.append(shown); })(); fetch('/silent')</script>"""
+FOUND = [{"action": "waitForSelector", "selector": {"type": "css", "value": "#found"}}]
 
 
 def test_nothing_of_one_request_reaches_another(service: Service, site: Target) -> None:
     site.handle("/silent", _says_nothing)
     site.handle("/left-open", _says_nothing)
     site.page("/kept.js", "", Cache_Control="max-age=3600", ETag='"trace"', Content_Type="text/javascript")
+    site.page("/shared.js", SHARED, Content_Type="text/javascript")
     leaves, finds = site.page("/leaves", LEAVES, Set_Cookie="from=server"), site.page("/finds", FINDS)
     with ThreadPoolExecutor(1) as other:
         beside = other.submit(service.result, url=leaves, browserHtml=True)
         eventually(lambda: site.calls_of("/left-open"))
         # While the first one is open, and after it.
-        results = [service.result(url=finds, browserHtml=True)]
+        results = [service.result(url=finds, browserHtml=True, actions=FOUND)]
         beside.result()
-        results.append(service.result(url=finds, browserHtml=True))
+        results.append(service.result(url=finds, browserHtml=True, actions=FOUND))
     for result in results:
         found = json.loads(re.search(r"\{.*\}", result["browserHtml"].rpartition("</script>")[2])[0])  # type: ignore[index]
         nothing = {"cookies": "", "local": 0, "session": 0, "name": "", "databases": 0, "caches": 0, "workers": 0}

@@ -66,6 +66,7 @@ def test_every_answer_names_the_fields_that_only_this_service_knows(service: Ser
             "omitHttpRequestHeaders",
             "followRedirect",
             "fieldSources",
+            "extractRules",
             "includeShadowRoots",
             "responseCookies",
             "viewport",

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scrapy_ext.api.json_memory import values_in, weight
+from scrapy_ext.api.json_decoder import values_in, weight
 
 LONG = "a,b:[{" * 2000
 VALUES = list(range(5000))
