@@ -35,7 +35,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
-from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError, StoreUncertainError
+from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreUncertainError
 from scrapy_ext.server.store.engine.interface import (
     Measures,
     Operation,
@@ -255,7 +255,7 @@ class PostgresqlEngine:
             self._availability.commits_wait(longest if longest > _SLOW else 0.0)
             for commit in self._commits:
                 if now - commit.sent > RETRY_SECONDS:
-                    commit.caller.refuse(self._uncertain())
+                    commit.caller.refuse(self._unanswered(commit))
 
     async def _write(self, start: _Start[T], caller: Caller) -> T:
         began, changed = time.perf_counter(), 0
@@ -275,6 +275,7 @@ class PostgresqlEngine:
                         raise
                     except Exception as error:
                         result = _Refused(error)
+                        commit.is_refusal = True
                         await connection.execute(f"ROLLBACK; {_BEGIN_WRITE}")
                         transaction = PostgresqlTransaction(connection, commit.mark)
                     changed = transaction.changed
@@ -337,9 +338,13 @@ class PostgresqlEngine:
         try:
             return await _retried(self._url, look, self._retry_seconds, self._availability)
         except StoreError as error:
-            raise self._uncertain() from error
+            raise self._unanswered(commit) from error
 
-    def _uncertain(self) -> StoreUncertainError:
+    def _unanswered(self, commit: _Commit) -> StoreError:
+        if commit.is_refusal:
+            return StoreAwayError(
+                f"{self._url} could not be reached to confirm that it refuses a write: nothing was stored. Try again."
+            )
         return StoreUncertainError(
             f"{self._url} could not be reached during a commit: what was sent may be stored or not. "
             "Read the data before you repeat the write, unless that does no harm."
@@ -358,6 +363,8 @@ class _Commit:
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
         self.is_sent = False
+        #: Whether it stores its mark alone, because the operation has raised an error of its own.
+        self.is_refusal = False
         self.sent = math.inf
         self.mark: Mark | None = None
 

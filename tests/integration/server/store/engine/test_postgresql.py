@@ -22,7 +22,7 @@ from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.collections.collections import Collection
 from scrapy_ext.server.store.collections.selections import RecordSelection, prefix_range
 from scrapy_ext.server.store.engine.address import DatabaseUrl
-from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreUncertainError
+from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreUncertainError
 from scrapy_ext.server.store.engine.opening import NODE, SERVER
 from scrapy_ext.server.store.engine.postgresql import connection as connection_module
 from scrapy_ext.server.store.engine.postgresql import postgresql as engine_module
@@ -132,6 +132,15 @@ async def test_what_cannot_be_known_is_reported(store: Store, cutter: Cutter, mo
         await store.items.write(KEY, 0, [pack_chunk(ITEMS, [b"{}"], [{}])])
     cutter.dark = cutter.dark_after_cut = False
     assert (await store.items.stats(KEY)).totals.input_values == 1
+
+
+async def test_a_refusal_that_cannot_be_confirmed_says_that_nothing_was_stored(
+    store: Store, cutter: Cutter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 0.2)
+    cutter.after, cutter.dark_after_cut = 1, True
+    with pytest.raises(StoreAwayError, match="nothing was stored"):
+        await store.items.write(KEY, 7, [pack_chunk(ITEMS, [b"{}"], [{}])])
 
 
 @pytest.mark.long
