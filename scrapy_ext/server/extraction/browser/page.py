@@ -252,14 +252,16 @@ class _Loading:
 
     async def _refuse_file(self, response: Response) -> None:
         """Raise for a file without a text in the browser."""
-        if self._plan.screenshot is not None or self._plan.document:
+        plan = self._plan
+        if plan.document or (plan.screenshot is not None and not (plan.styles or (plan.html and not plan.html_is_optional))):
             return
         content_type = response.headers.get("content-type")
         if not content_type:
             content_type = await self._within(self._page.evaluate("document.contentType"))
         name = without_credentials(response.url)
         shown = DownloadError(name, content_type)
-        problem = shown if shown.is_pdf else media_problem(name, content_type)
+        # A screenshot shows an image or the viewer of a PDF; no text is in that viewer.
+        problem = shown if shown.is_pdf else None if plan.screenshot is not None else media_problem(name, content_type)
         if problem is not None:
             raise problem
 

@@ -23,10 +23,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from scrapy_ext.server.extraction.auto.content.blocks import Box, TextBlock
-from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.page import Page, node_text
 from scrapy_ext.server.extraction.auto.page.text import Found
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -207,24 +208,46 @@ def most_likely(chances: Sequence[float], words: Sequence[int]) -> list[bool]:
 
 
 _CONSENT_NAMES: Final = load_vocabulary("page_parts").words("consent_dialog")
+_CONSENT_TEXT, _CONSENT_STATE = load_vocabulary("page_parts").patterns("consent_text", "consent_state")
+_COOKIES: Final = load_vocabulary("page_parts").pattern("about_cookies", re.IGNORECASE)
+#: Main headings that may say that a page is about cookies, and the characters of each that are read.
+MAX_MAIN_HEADINGS: Final = 5
+MAX_HEADING_LENGTH: Final = 300
 #: What is in no dialog: a box around it is of the page, which can have the name of a dialog while one is open.
 _OF_PAGE: Final = frozenset({"body", "main", "article", "h1"})
 
 
 def in_consent_dialogs(page: Page, blocks: Sequence[TextBlock]) -> list[bool]:
-    """Return for each block whether it is in a dialog about cookies."""
+    """Return for each block whether it is in a dialog about cookies.
+
+    A page about cookies has none, as its own text could be taken for it; nor is a dialog all that a page has.
+    """
     outline = page.outline
-    starts = [outline.order[node] for node in page.named(*_CONSENT_NAMES)]
-    if not starts:
+    named = page.named(*_CONSENT_NAMES)
+    if not named or _is_about_cookies(page):
         return [False] * len(blocks)
     of_page = [position for position, tag in enumerate(outline.tags) if tag in _OF_PAGE]
     inside: set[int] = set()
-    for start in starts:
+    done = 0
+    for node in named:
+        start = outline.order[node]
+        names = [name for name in page.names(node).split() if name.startswith(_CONSENT_NAMES)]
+        # Elements come in the order of the page: one inside of a dialog, or of a text about cookies, belongs to it.
+        if start < done or not names or any(map(_CONSENT_STATE.search, names)):
+            continue
         end = outline.ends[start]
-        # Elements come in the order of the page: one inside of a dialog is there already.
-        if start not in inside and bisect_left(of_page, start) == bisect_left(of_page, end):
+        if any(map(_CONSENT_TEXT.search, names)):
+            done = end
+        elif bisect_left(of_page, start) == bisect_left(of_page, end):
             inside.update(range(start, end))
-    return [block.pieces[0] // 2 in inside for block in blocks]
+            done = end
+    found = [block.pieces[0] // 2 in inside for block in blocks]
+    return [False] * len(blocks) if all(found) else found
+
+
+def _is_about_cookies(page: Page) -> bool:
+    headings = (node_text(node, MAX_HEADING_LENGTH) for node in islice(page.tree.iter("h1"), MAX_MAIN_HEADINGS))
+    return any(map(_COOKIES.search, (page.title or "", *headings)))
 
 
 # Copies of a text at places where pages put what they show elsewhere: quotes, and versions for other screens.

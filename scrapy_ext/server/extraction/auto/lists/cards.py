@@ -68,6 +68,11 @@ class EntryContent:
         return " ".join(islice((names for names in self._names.values() if names), 40))
 
     @cached_property
+    def markup(self) -> frozenset[str]:
+        """The kinds of its elements: their tags with their names."""
+        return frozenset(f"{node.tag} {names}" for node, names in self._names.items())
+
+    @cached_property
     def image(self) -> Image | None:
         """The first image that is no icon or placeholder."""
         return next(iter(self.images), None)

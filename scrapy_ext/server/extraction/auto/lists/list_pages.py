@@ -60,6 +60,8 @@ _OTHER_ADDRESS = _LISTS.pattern("other_address", re.IGNORECASE)
 _PRODUCTS = re.compile(r"product(?!ion)|(?:^|[\s_-])(?:sku|cart|price)(?:$|[\s_-])")
 #: The least number of entries of a list that the structured data does not have.
 FEWEST: Final = 3
+#: The share of the kinds of elements (by tag and class) that two products have in common; one has no price, or a badge.
+ALIKE: Final = 0.6
 #: Names of this length are headlines where there are many with an image each.
 LONG_HEADLINE: Final = 35
 #: Text before a link in a sentence, in characters; before a headline there is at most a date.
@@ -112,7 +114,7 @@ ENOUGH_FOR_PRODUCTS: Final = 4.0
 
 _SHOPS: Final = load_vocabulary("products")
 _PRODUCT_NAMES = _SHOPS.pattern("list_names")
-_PRODUCT_ADDRESS = _SHOPS.pattern("list_address", re.IGNORECASE)
+_PRODUCT_ADDRESS, _BANNER_ADDRESS = _SHOPS.patterns("list_address", "banner_address", flags=re.IGNORECASE)
 
 
 def products_on(page: Page) -> PageList:
@@ -124,7 +126,7 @@ def products_on(page: Page) -> PageList:
 def _without_banners(listed: PageList) -> tuple[Card, ...]:
     """Return the entries of a list of products without those between them that lead to a brand, a sale or a guide.
 
-    These have no prices, and URLs of another form than the products.
+    These have no prices, URLs of another form than the products, and markup of their own or the URLs of such pages.
     """
     by_form: dict[object, list[Card]] = {}
     for card in listed.cards:
@@ -136,13 +138,19 @@ def _without_banners(listed: PageList) -> tuple[Card, ...]:
 
     if not any(map(is_offered, most[:FEWEST])):
         return listed.cards
+    usual = [card.content.markup for card in most[:FEWEST]]
     banners = {
         card.url
         for cards in by_form.values()
         if cards is not most and not any(map(is_offered, cards))
         for card in cards
+        if _BANNER_ADDRESS.search(card.url) or not _is_alike(card.content.markup, usual)
     }
     return tuple(card for card in listed.cards if card.url not in banners)
+
+
+def _is_alike(markup: frozenset[str], others: list[frozenset[str]]) -> bool:
+    return any(len(markup & other) >= ALIKE * len(markup | other) for other in others)
 
 
 def _score_products(shape: Shape) -> float:

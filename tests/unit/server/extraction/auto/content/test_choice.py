@@ -94,8 +94,8 @@ def test_the_version_for_another_screen_is_a_copy() -> None:
     ]
 
 
-def of_dialog(html: str) -> list[bool]:
-    source = Page(f"<html><body>{html}</body></html>", "https://a.example/b")
+def of_dialog(html: str, title: str = "Ferries") -> list[bool]:
+    source = Page(f"<html><head><title>{title}</title></head><body>{html}</body></html>", "https://a.example/b")
     return in_consent_dialogs(source, Blocks(source))
 
 
@@ -109,3 +109,30 @@ def test_what_names_a_dialog_around_the_page_itself_is_none() -> None:
     assert of_dialog(f"<div class=cookieyes-open><main><p>{TEXT}</p></main></div>") == [False]
     assert of_dialog(f"<div class=cookieyes-open><h1>Ferries</h1><p>{TEXT}</p></div>") == [False, False]
     assert of_dialog(f"<p class=cookie-recipe>{TEXT}</p>") == [False]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "id=cmplz-document class='cmplz-document cookie-statement'",
+        "class='ot-sdk-cookie-policy ot-sdk-container'",
+        "class='plugin-cookie-notice plugin-body'",
+        "class=trustarchitecture",
+        "class='post tag-cookie-law category-cookie-law'",
+        "class='page didomi-popup-open'",
+        "class='page has-cookie-banner'",
+    ],
+)
+def test_a_text_about_cookies_and_a_box_around_a_page_are_no_dialogs(attributes: str) -> None:
+    html = f"<p>{TEXT}</p><div {attributes}><div class=ot-sdk-row><p>{TEXT}</p></div></div>"
+    dialog = "<div id=onetrust-banner-sdk><div id=onetrust-policy>We store files.</div></div>"
+    html = html if "policy" in attributes else html.replace("ot-sdk-row", "row")
+    assert of_dialog(html + dialog) == [False, False, True]
+
+
+def test_a_page_about_cookies_or_of_a_dialog_alone_has_no_dialog() -> None:
+    html = f"<div class=cookie-notice><p>{TEXT}</p></div>"
+    assert of_dialog(html) == [False]
+    assert of_dialog(html + "<p>More</p>") == [True, False]
+    assert of_dialog(html + "<p>More</p>", title="Cookie Notice: a plug-in") == [False, False]
+    assert of_dialog(html + "<h1>Cookies</h1>") == [False, False]

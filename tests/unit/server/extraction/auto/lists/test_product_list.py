@@ -238,6 +238,13 @@ def test_a_product_without_a_price_is_no_banner() -> None:
     assert [product["name"] for product in listed(f"<ul>{entries(BOX)}{sold_out}</ul>")] == [*NAMES, "Sold out lamp"]
 
 
+@pytest.mark.parametrize("url", ["/p/lamp-wide", "/lamp-wide-2", "/p/old/lamp-wide"])
+def test_a_product_that_is_sold_out_is_no_banner_whatever_its_url(url: str) -> None:
+    box = BOX.replace("{price}", "<span class=price>{price}</span>")
+    sold_out = f"<li class=product><a href={url}><img src=/9.jpg></a><h3><a href={url}>Wide lamp</a></h3><i>Sold out</i></li>"
+    assert [product["name"] for product in listed(f"<ul>{entries(box)}{sold_out}</ul>")] == [*NAMES, "Wide lamp"]
+
+
 def test_an_image_that_entries_share_is_a_badge_before_their_own() -> None:
     boxes = entries(BOX.replace("<img ", "<img src=/sale-badge.png><img "))
     images = [product["mainImage"]["url"] for product in listed(f"<ul>{boxes}</ul>")]
