@@ -31,6 +31,7 @@ from scrapy_ext.server.extraction.auto.jobs.names import (
     labelled_place,
     mapped_place,
     place_by_heading,
+    without_map_link,
 )
 from scrapy_ext.server.extraction.auto.jobs.terms import (
     TextReader,
@@ -73,7 +74,7 @@ _LABELS: Final = LabelWords(
 _COMPANY_ADDRESS = _VOCABULARY.pattern("company_address", re.IGNORECASE)
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
 _SALARY_WORD = _VOCABULARY.pattern("salary_word", re.IGNORECASE)
-_NO_SALARY = _VOCABULARY.pattern("no_salary", re.IGNORECASE)
+_NO_SALARY, _EXTRA_PAY = _VOCABULARY.patterns("no_salary", "extra_pay", flags=re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+(?=[^\W\d_])")
 #: Longer paragraphs are not searched for a salary.
 MAX_PARAGRAPH_LENGTH: Final = 3_000
@@ -153,7 +154,7 @@ class _Extraction:
             ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
             ("name of the site", lambda: self._mentioned([company_of_site(self._page)], item)),
             ("copyright", lambda: self._mentioned([company_of_copyright(self._page)], item)),
-            ("host, description", lambda: company_of_host(self._page, item.description)),
+            ("host, description", lambda: self._company_of(company_of_host(self._page, item.description, item.jobTitle), item)),
             form=lambda name: {"name": name, "nameRaw": name},
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
@@ -202,7 +203,7 @@ class _Extraction:
             ("line near the heading", lambda: place_by_heading(self._focus)),
             form=lambda place: {"raw": place},
         )
-        return JobLocation(raw=raw) if raw else None
+        return JobLocation(raw=without_map_link(raw)) if raw else None
 
     def _salary(self) -> BaseSalary | None:
         page = self._page
@@ -220,7 +221,7 @@ class _Extraction:
 
     def _salary_of_lines(self) -> BaseSalary | None:
         for node, text in self._focus.lines(NEAR, NEAR):
-            if len(text) <= 80 and currency_in(text) and rate_in(text) and not _NO_SALARY.search(text):
+            if len(text) <= 80 and rate_in(text) and (sign := currency_in(text)) and not _is_extra(text, sign):
                 found = salary_in(text, self._page.url)
                 if found is not None and not self._focus.elsewhere(node):
                     return found
@@ -364,6 +365,12 @@ class _Extraction:
         if len(description.text or "") < SHORT:
             return 0.05 + 0.05 * min(signs, 4)
         return round(min(0.9, 0.1 + 0.16 * signs), 2)
+
+
+def _is_extra(text: str, sign: str) -> bool:
+    """Return whether the words of an amount say that it is no salary; what comes on top of one is named after it."""
+    before, _, after = text.partition(sign)
+    return bool(_NO_SALARY.search(before) or _NO_SALARY.search(_EXTRA_PAY.split(after, 1)[0]))
 
 
 def _iso(date: Date) -> str:

@@ -45,6 +45,7 @@ _NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
 _LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
 _COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
 _COPYRIGHT_WORDS: Final = _VOCABULARY.pattern("copyright_words", re.IGNORECASE)
+_COMPANY_BOARDS, _OTHER_BOARDS = map(frozenset, map(_VOCABULARY.words, ("company_boards", "other_boards")))
 _SITE_AFFIX, _OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", flags=re.IGNORECASE)
 #: The least number of times that a description has the name of the company of the host, and what is read of it.
 OFTEN: Final = 2
@@ -255,16 +256,24 @@ def company_of_site(page: Page) -> str | None:
     return None
 
 
-def company_of_host(page: Page, description: str | None) -> str | None:
+def company_of_host(page: Page, description: str | None, title: str | None) -> str | None:
     """Return the company of a site about work there, or of its own host at a board, as the description writes it.
 
-    A job board does not write of itself again and again, so that the name counts from :data:`OFTEN` times.
+    A job board does not write of itself again and again, so that the name counts from :data:`OFTEN` times. A word of
+    the title of the job, or a country, is rather a subject of the host.
     """
     parts = parts_of(page.url)
-    at_work = _OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)
     site = site_of(page.url)
-    labels = {parts.netloc.removesuffix(site).partition(".")[0], site.partition(".")[0] if at_work else ""}
-    own = {letters for label in labels if len(letters := letters_of(label)) > SHORTEST}
+    name_of_site = site.partition(".")[0]
+    if name_of_site in _COMPANY_BOARDS:
+        label = parts.netloc.removesuffix(site).partition(".")[0]
+    elif name_of_site not in _OTHER_BOARDS and (_OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)):
+        label = name_of_site
+    else:
+        return None
+    letters = letters_of(label)
+    subjects = {*map(letters_of, _words(title or "")), letters_of(title or "")}
+    own = {letters} - subjects if len(letters) > SHORTEST and not _PLACE_LINE.fullmatch(label.title()) else set()
     words = (match.group() for match in _WORD.finditer((description or "")[:MAX_DESCRIPTION])) if own else ()
     names = Counter(word for word in words if word[0].isupper() and letters_of(word) in own)
     name, times = names.most_common(1)[0] if names else ("", 0)
@@ -289,7 +298,7 @@ MAX_LENGTH: Final = 120
 NEAR_HEADING: Final = 80
 MAX_LINKS: Final = 2_000
 _MAP: Final = _VOCABULARY.pattern("map_address", re.IGNORECASE)
-_NO_PLACE: Final = _VOCABULARY.pattern("no_place", re.IGNORECASE)
+_NO_PLACE, _MAP_LINK = _VOCABULARY.patterns("no_place", "map_link", flags=re.IGNORECASE)
 #: ``Leeds, UK``, ``Leeds, West Yorkshire, England``, ``Remote (Spain)``.
 _PLACE_LINE: Final = re.compile(
     rf"(?:[^,;:|()]{{2,60}},\s*){{0,3}}(?:{_VOCABULARY.text('countries')})\W*"
@@ -339,4 +348,9 @@ def _place_lines(focus: Focus) -> Iterator[tuple[float, str]]:
 def is_place(text: str) -> bool:
     """Return whether a short text may be a place, rather than a date or the text of a menu or a button."""
     fits = 1 < len(text) <= MAX_LENGTH and any(map(str.isalpha, text)) and not is_mostly_date(text)
-    return fits and not _NO_PLACE.search(text)
+    return fits and not _NO_PLACE.search(without_map_link(text))
+
+
+def without_map_link(text: str) -> str:
+    """Return a place without the text of the link to its map: ``Leeds, UK (View map)``."""
+    return _MAP_LINK.sub("", text[:MAX_LENGTH])

@@ -298,3 +298,46 @@ def test_a_site_about_work_there_is_that_of_the_company() -> None:
 def test_a_benefit_is_no_salary() -> None:
     assert "baseSalary" not in job_on(URL, "<p>$700/year work setup stipend</p>")
     assert job_on(URL, "<p>$70,000 per year</p>")["baseSalary"]["valueMin"] == "70000"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("Mountain View, CA", "Mountain View, CA"),
+        ("Boston, MA (View map)", "Boston, MA"),
+        ("Program Manager Office, Berlin", "Program Manager Office, Berlin"),
+        ("View all offices", None),
+    ],
+)
+def test_words_of_menus_do_not_hide_the_name_of_a_place(text: str, place: str | None) -> None:
+    for part in (f"<div class=job-location>{text}</div>", f"<dl><dt>Location</dt><dd>{text}</dd></dl>"):
+        assert (job_on(URL, part).get("jobLocation") or {}).get("raw") == place
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ("$100,000 - $120,000 per year + bonus", "100000"),
+        ("€60,000 per year plus equity", "60000"),
+        ("$45 per hour (benefits allowance)", "45"),
+        ("Signing bonus: $5,000 per year", None),
+        ("$5,000 per year signing bonus", None),
+    ],
+)
+def test_what_comes_on_top_of_a_salary_does_not_hide_it(text: str, least: str | None) -> None:
+    assert (job_on(URL, f"<p>{text}</p>").get("baseSalary") or {}).get("valueMin") == least
+
+
+@pytest.mark.parametrize(
+    ("url", "word", "company"),
+    [
+        ("https://berlin.jobs.de/9", "Berlin", None),
+        ("https://jobs.lever.co/acme/9", "Lever", None),
+        ("https://boards.greenhouse.io/acme/jobs/9", "Greenhouse", None),
+        ("https://jobs.keeper.example/9", "Keeper", None),
+        ("https://harbourworks.recruitee.com/o/9", "Harbourworks", "Harbourworks"),
+    ],
+)
+def test_a_host_names_a_company_where_boards_give_hosts_to_companies(url: str, word: str, company: str | None) -> None:
+    prose = f"At {word} you keep the lamps of the coast. {PROSE} {word} is an equal employer."
+    assert (job_on(url, "", prose).get("hiringOrganization") or {}).get("name") == company
