@@ -17,6 +17,7 @@ from scrapy_ext.server.extraction.auto.fields.prices import Money, currency_in
 from scrapy_ext.server.extraction.auto.items import Author, Image
 from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.formulas import is_formula
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, shown_text
 from scrapy_ext.server.extraction.auto.products.shown_prices import PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -66,6 +67,11 @@ class EntryContent:
     def names(self) -> str:
         """The names of the entry and its parts, in lower case."""
         return " ".join(islice((names for names in self._names.values() if names), 40))
+
+    @cached_property
+    def formulas(self) -> list[str]:
+        """The texts of its formulas, with the dollar signs around them."""
+        return [node_text(node, MAX_NAME_LENGTH) for node in self.elements if is_formula(node)]
 
     @cached_property
     def markup(self) -> frozenset[str]:
@@ -232,7 +238,10 @@ class Card:
     def _is_name(self, text: str) -> bool:
         if len(text) >= MAX_NAME_LENGTH or not _LETTER.search(text) or LEADS_ON.fullmatch(text):
             return False
-        if currency_in(text) is not None and not self._is_heading(text):
+        plain = text
+        for formula in self.content.formulas:
+            plain = plain.replace(formula, " ")
+        if currency_in(plain) is not None and not self._is_heading(text):
             return False
         return not _NO_NAME.search(text) and not is_mostly_date(text)
 

@@ -50,6 +50,16 @@ def write_formulas(tree: HtmlElement) -> None:
             math.text = text
 
 
+def has_formula(node: HtmlElement) -> bool:
+    """Return whether an element is or holds TeX, whose dollar signs are no currency."""
+    return any(map(is_formula, node.iter("var")))
+
+
+def is_formula(node: HtmlElement) -> bool:
+    """Return whether an element holds TeX itself."""
+    return node.tag == "var" and node.get(FORMULA) is not None
+
+
 def _take_off_pictures(around: HtmlElement) -> None:
     """Remove what stands for the eye beside MathML that is alone in an element."""
     if len(around) > 1 or (around.text or "").strip() or around.getparent() is None:

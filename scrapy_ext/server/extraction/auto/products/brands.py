@@ -34,6 +34,9 @@ MAX_BEGINNING: Final = 40
 #: Longest name of a site at the beginning of a title, and of the heading after it, in words.
 MAX_NAME_WORDS: Final = 4
 MAX_HEADING_WORDS: Final = 3
+#: The elements around an image that may be its link, and the part of a URL that is read.
+LINK_AROUND: Final = 2
+MAX_URL_LENGTH: Final = 500
 #: Links and images with a phrase such as ``More from X`` that are read, and the longest phrase in characters.
 MAX_PHRASES: Final = 3_000
 MAX_PHRASE_LENGTH: Final = 80
@@ -51,11 +54,15 @@ _BRAND_IN_SCRIPT = re.compile(
     r"""(?:brand|manufacturer|vendor)(?:_?[Nn]ame)?\\*["']?\s*[:=]\s*(?:\{[^{}]{0,80}?\bname\\*["']?\s*:\s*)?\\*["']([^"'{}]{2,60}?)\\*["']"""
 )
 _CATEGORY_IN_SCRIPT = re.compile(r"""category(?:_?[Nn]ame)?\d?\\*["']?\s*[:=]\s*\\*["']([^"'{}]{2,60}?)\\*["']""")
+_LOGO = _VOCABULARY.pattern("brand_logo", re.IGNORECASE)
 _LABELLED_BRAND = _VOCABULARY.pattern("labelled_brand", re.IGNORECASE)
 #: Words that shops write around the name.
 _AROUND: Final = tuple(re.compile(words, re.IGNORECASE) for words in _VOCABULARY.table("around_brand").values())
-#: Phrases that lead to the other products of the brand. They differ from those of categories by the brand in a title.
-_MORE_OF_BRAND: Final = tuple(re.compile(words, re.IGNORECASE) for words in _VOCABULARY.table("more_of_brand").values())
+#: Phrases that lead to the other products of the brand, and those that categories have as well.
+_MORE_OF_BRAND, _MORE_OF_ANY = (
+    tuple(re.compile(words, re.IGNORECASE) for words in _VOCABULARY.table(name).values())
+    for name in ("more_of_brand", "more_of_brand_alone")
+)
 #: Names (in ``class`` and ``id``) of the parts that every page of a site has.
 _FRAME = _VOCABULARY.pattern("frame")
 _FRAME_TAGS: Final = frozenset({"header", "nav", "footer", "aside", "title", "option"})
@@ -216,14 +223,21 @@ def _of_phrases(page: Page, focus: Focus) -> str | None:
         for text in (node.get("title"), node.get("alt"), node_text(node, MAX_PHRASE_LENGTH + 1)):
             if not text or len(text) > MAX_PHRASE_LENGTH or " " not in text.strip():
                 continue
-            brand = _more_of(one_line(text))
+            brand = _more_of(one_line(text), of_any=_leads_to_brand(node))
             if brand and f" {_spaced(brand)} " in titles and not focus.elsewhere(node):
                 return brand
     return None
 
 
-def _more_of(text: str) -> str | None:
-    for pattern in _MORE_OF_BRAND:
+def _leads_to_brand(node: HtmlElement) -> bool:
+    """Return whether a link, or the link around an image, leads to the page of a brand."""
+    around = (node, *islice(node.iterancestors(), LINK_AROUND))
+    return any(part.tag == "a" and _BRAND_PAGE.search(part.get("href") or "") for part in around)
+
+
+def _more_of(text: str, *, of_any: bool) -> str | None:
+    """Return the brand of a phrase; ``of_any``: also of one that the links to categories have."""
+    for pattern in (*_MORE_OF_BRAND, *(_MORE_OF_ANY if of_any else ())):
         if match := pattern.fullmatch(text):
             return cleaned(match.group(1))
     return None
@@ -232,19 +246,27 @@ def _more_of(text: str) -> str | None:
 def _without_phrase(text: str | None) -> str | None:
     """Return the brand of a text that is named as the brand, with or without a phrase such as ``More from X``."""
     line = one_line(text)
-    return (_more_of(line) if len(line) <= MAX_PHRASE_LENGTH else None) or cleaned(text)
+    return (_more_of(line, of_any=True) if len(line) <= MAX_PHRASE_LENGTH else None) or cleaned(text)
 
 
 def _of_logos(page: Page, focus: Focus) -> str | None:
-    """Return the text of an image, outside the parts of all pages, that the heading begins with."""
+    """Return the text of a logo, outside the parts of all pages, that the heading begins with."""
     heading = f"{_spaced(focus.heading_text)} "
     for node in islice(page.tree.iter("img"), MAX_PHRASES):
         text = node.get("alt") or ""
         if not SHORTEST_IN_TITLE <= len(text) <= MAX_BEGINNING or not (name := _spaced(text)):
             continue
-        if heading.startswith(f"{name} ") and len(name) + 1 < len(heading) and not _is_of_frame(page, focus, node):
+        leads = heading.startswith(f"{name} ") and len(name) + 1 < len(heading)
+        if leads and _is_logo(page, node) and not _is_of_frame(page, focus, node):
             return cleaned(text)
     return None
+
+
+def _is_logo(page: Page, image: HtmlElement) -> bool:
+    """Return whether an image is a logo by its names and its URL, or by those of the link or box around it."""
+    around = (image, *islice(image.iterancestors(), LINK_AROUND))
+    urls = (part.get(name) or "" for part in around for name in ("src", "data-src", "href"))
+    return any(_LOGO.search(text[:MAX_URL_LENGTH]) for text in (*map(page.names, around), *urls))
 
 
 def _of_name_in_title(page: Page, focus: Focus) -> str | None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -17,7 +18,7 @@ from scrapy_ext.server.extraction.auto.items import Gtin
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.markup import JSON_LD
 from scrapy_ext.server.extraction.auto.page.sources import origin
-from scrapy_ext.server.extraction.auto.page.text import first
+from scrapy_ext.server.extraction.auto.page.text import first, letters_of
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -40,6 +41,7 @@ _IN_SCRIPT = re.compile(
     r"""["'](?:product_?)?(?:gtin(?:8|1[234])?|ean(?:_?code|13)?|upc|isbn(?:13)?|barcode)\\*["']\s*:\s*\\*["']?(\d{12,14})\b""",
     re.IGNORECASE,
 )
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))")
 _SEVERAL = re.compile(r"\s*[,;|/]\s*")
 
 _OTHER = re.compile(r"[^0-9A-Za-z]")
@@ -97,13 +99,19 @@ def _of_scripts(page: Page, focus: Focus) -> list[Gtin]:
 def _in_scripts(page: Page, pattern: re.Pattern[str], most: int, name: str | None = None) -> set[str]:
     """Return the numbers in the scripts of a page, of each the first ``most``; only of those with ``name`` in them."""
     found: set[str] = set()
+    letters = letters_of(name or "")
     for script in page.scripts:
         # Structured data has been read as such.
         source = "" if script.type == JSON_LD else script.source[:MAX_SCRIPT_LENGTH]
-        if name and name not in source:
-            continue
-        found.update(match.group(1) for match in islice(pattern.finditer(source), most))
+        numbers = {match.group(1) for match in islice(pattern.finditer(source), most)}
+        if numbers and letters in letters_of(_unescaped(source)):
+            found |= numbers
     return found
+
+
+def _unescaped(source: str) -> str:
+    """Return the source of a script with the characters that its strings, or HTML in them, write as escapes."""
+    return html.unescape(_ESCAPE.sub(lambda match: chr(int(match.group(1) or match.group(2), 16)), source))
 
 
 def _valid(texts: Iterable[str]) -> list[Gtin]:

@@ -21,6 +21,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.fields.price_notation import Role, place_on
 from scrapy_ext.server.extraction.auto.fields.prices import Money, Prices, currency_in, prices_in
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.formulas import has_formula
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("products")
@@ -218,6 +219,8 @@ class PriceTags:
         names = " ".join(self._page.names(part) for part in _with_ancestors(whole, 3))
         named = bool(PRICE.search(names))
         if len(text) > (MAX_NAMED_LENGTH if named else MAX_TAG_LENGTH) or not (named or currency_in(text)):
+            return None
+        if has_formula(whole):
             return None
         prices = prices_in(text, self._place, _words_before(whole), _words_after(whole))
         money = prices.price or prices.regular

@@ -275,3 +275,22 @@ def test_a_time_of_day_after_day_and_month_is_no_year(title: str) -> None:
     assert [date and date[:16] for date in dates] == (
         [f"2024-05-0{n}T19:52" for n in range(2, 6)] if title else [None] * 4
     )
+
+
+def tex(formula: str) -> str:
+    return (
+        "<math><semantics><mi>x</mi>"
+        f'<annotation encoding="application/x-tex">{formula}</annotation></semantics></math>'
+    )
+
+
+@pytest.mark.parametrize("formula", ["n^2", "2", "100"])
+def test_a_formula_in_a_name_is_no_amount(formula: str) -> None:
+    posts = entries(
+        "<li class=post><a class=title href=/2024/05/s-{n}>{title}</a><time datetime=2024-05-0{day}>then</time>"
+        "<p>{summary}</p></li>"
+    ).replace("nobody", tex(formula))
+    listed = extract("articleList", FRAME.format(f"<ul>{posts}</ul>"), URL)["articles"]
+    assert [article["headline"] for article in listed] == [
+        title.replace("nobody", f"${formula}$") for title in HEADLINES
+    ]

@@ -294,3 +294,10 @@ def test_buttons_with_one_text_are_no_list() -> None:
         "<li class=product><a href=/p/{n}>zum Angebot</a><img src=/{n}.jpg><i>{price}</i></li>",
     )
     assert listed(f"<ul>{boxes}</ul>") == []
+
+
+def test_a_formula_is_no_price() -> None:
+    tex = '<math><semantics><mn>1</mn><annotation encoding="application/x-tex">100</annotation></semantics></math>'
+    boxes = entries(BOX).replace("$12.50", f"<span class=price>{tex}</span>")
+    found = {product["name"]: product.get("price") for product in listed(f"<ul>{boxes}</ul>")}
+    assert found == {name: None if n == 2 else f"{10 + n}.50" for n, name in enumerate(NAMES)}

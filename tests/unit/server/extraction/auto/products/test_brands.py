@@ -17,11 +17,8 @@ def product(body: str, head: str = "", url: str = URL) -> dict[str, object]:
     "phrase",
     [
         "More products from Fjell",
-        "See all Fjell products",
-        "Weitere Artikel von Fjell",
         "Zeige Produkte des Herstellers Fjell",
         "Alle Artikel des Herstellers Fjell anzeigen",
-        "Bekijk alle producten van Fjell",
         "Voir tous les produits de la marque Fjell",
         "Ver más productos de la marca Fjell",
         "Ver mais artigos da marca Fjell",
@@ -35,6 +32,27 @@ def test_a_link_to_more_of_a_brand_names_it(phrase: str) -> None:
     heading = "<h1>Fjell Aurora Desk Lamp</h1>"
     assert product(f'{heading}<a href="/x" title="{phrase}">{phrase}</a>')["brand"] == {"name": "Fjell"}
     assert product(f'{heading}<a class="product-brand" href="/x">{phrase}</a>')["brand"] == {"name": "Fjell"}
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "View all {} products",
+        "Shop all {} products",
+        "See more of {}",
+        "Alle {}-Produkte anzeigen",
+        "Weitere Artikel von {}",
+        "Bekijk alle producten van {}",
+        "Voir tous les produits de {}",
+        "Vedi tutti i prodotti di {}",
+    ],
+)
+def test_a_phrase_that_links_to_categories_have_names_a_brand_at_its_page_alone(phrase: str) -> None:
+    text = phrase.format("Garden")
+    assert "brand" not in product(f'<h1>Garden Chair Oslo</h1><a href="/c/garden">{text}</a>')
+    text = phrase.format("Fjell")
+    assert product(f'<h1>Fjell Chair Oslo</h1><a href="/brands/9">{text}</a>')["brand"] == {"name": "Fjell"}
+    assert product(f'<h1>Fjell Chair Oslo</h1><a class=product-brand href="/x">{text}</a>')["brand"] == {"name": "Fjell"}
 
 
 def test_a_link_to_more_of_a_category_names_no_brand() -> None:
@@ -72,10 +90,25 @@ def test_the_vendor_of_a_product_in_a_script_is_its_brand() -> None:
     assert product(f"<h1>Aurora Desk Lamp</h1>{script}")["brand"] == {"name": "Fjell"}
 
 
-def test_a_logo_that_the_heading_begins_with_is_the_brand() -> None:
+@pytest.mark.parametrize(
+    "logo",
+    [
+        "<img src=/logos/f.png alt=Fjell>",
+        "<img class=brand-image src=/f.png alt=Fjell>",
+        "<a href=/brand/9><img src=/f.png alt=Fjell></a>",
+    ],
+)
+def test_a_logo_that_the_heading_begins_with_is_the_brand(logo: str) -> None:
     heading = "<h1>Fjell Aurora Desk Lamp</h1>"
-    assert product(f'{heading}<p>x</p><div><img src="/f.png" alt="Fjell"></div>')["brand"] == {"name": "Fjell"}
-    assert "brand" not in product(f'{heading}<footer><img src="/f.png" alt="Fjell"></footer>')
+    assert product(f"{heading}<p>x</p><div>{logo}</div>")["brand"] == {"name": "Fjell"}
+    if "/brand/" not in logo:
+        assert "brand" not in product(f"{heading}<footer>{logo}</footer>")
+
+
+@pytest.mark.parametrize("url", ["/a.jpg", "/branding-iron.jpg"])
+def test_a_picture_of_the_product_is_no_logo(url: str) -> None:
+    picture = f"<p>x</p><p>y</p><div><img src={url} alt='Coffee Machine'></div>"
+    assert "brand" not in product(f"<h1>Coffee Machine Deluxe 2000</h1>{picture}")
 
 
 def test_a_link_before_the_heading_is_the_brand_that_it_begins_with() -> None:
@@ -101,3 +134,18 @@ def test_a_gtin_of_a_script_counts_beside_the_name_of_the_product() -> None:
     heading = "<h1>Aurora Desk Lamp</h1>"
     assert product(heading + script % "Aurora Desk Lamp")["gtin"] == [{"type": "gtin13", "value": "4006381333931"}]
     assert "gtin" not in product(heading + script % "Other lamp")
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("Lampe Café 5", r"Lampe Caf\u00e9 5"),
+        ("Lampe Café 5", r"Lampe Caf\xe9 5"),
+        ('Lamp 5" wide', r"Lamp 5\" wide"),
+        ("Salt &amp; Pepper Lamp", "Salt &amp; Pepper Lamp"),
+        ("Salt &amp; Pepper Lamp", r"Salt \u0026amp; Pepper Lamp"),
+    ],
+)
+def test_the_name_in_a_script_may_be_written_with_escapes(name: str, source: str) -> None:
+    script = f'<script>x = {{"name": "{source}", "ean": "4006381333931"}}</script>'
+    assert product(f"<h1>{name}</h1>{script}")["gtin"] == [{"type": "gtin13", "value": "4006381333931"}]
