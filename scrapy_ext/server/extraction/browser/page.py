@@ -253,7 +253,8 @@ class _Loading:
     async def _refuse_file(self, response: Response) -> None:
         """Raise for a file without a text in the browser."""
         plan = self._plan
-        if plan.document or (plan.screenshot is not None and not (plan.styles or (plan.html and not plan.html_is_optional))):
+        has_text = plan.styles or (plan.html and not plan.html_is_optional)
+        if plan.document or (plan.screenshot is not None and not has_text):
             return
         content_type = response.headers.get("content-type")
         if not content_type:

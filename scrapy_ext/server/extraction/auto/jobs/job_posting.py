@@ -154,7 +154,10 @@ class _Extraction:
             ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
             ("name of the site", lambda: self._mentioned([company_of_site(self._page)], item)),
             ("copyright", lambda: self._mentioned([company_of_copyright(self._page)], item)),
-            ("host, description", lambda: self._company_of(company_of_host(self._page, item.description, item.jobTitle), item)),
+            (
+                "host, description",
+                lambda: self._company_of(company_of_host(self._page, item.description, item.jobTitle), item),
+            ),
             form=lambda name: {"name": name, "nameRaw": name},
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None

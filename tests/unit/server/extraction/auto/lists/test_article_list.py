@@ -279,8 +279,7 @@ def test_a_time_of_day_after_day_and_month_is_no_year(title: str) -> None:
 
 def tex(formula: str) -> str:
     return (
-        "<math><semantics><mi>x</mi>"
-        f'<annotation encoding="application/x-tex">{formula}</annotation></semantics></math>'
+        f'<math><semantics><mi>x</mi><annotation encoding="application/x-tex">{formula}</annotation></semantics></math>'
     )
 
 

@@ -241,7 +241,9 @@ def test_a_product_without_a_price_is_no_banner() -> None:
 @pytest.mark.parametrize("url", ["/p/lamp-wide", "/lamp-wide-2", "/p/old/lamp-wide"])
 def test_a_product_that_is_sold_out_is_no_banner_whatever_its_url(url: str) -> None:
     box = BOX.replace("{price}", "<span class=price>{price}</span>")
-    sold_out = f"<li class=product><a href={url}><img src=/9.jpg></a><h3><a href={url}>Wide lamp</a></h3><i>Sold out</i></li>"
+    sold_out = (
+        f"<li class=product><a href={url}><img src=/9.jpg></a><h3><a href={url}>Wide lamp</a></h3><i>Sold out</i></li>"
+    )
     assert [product["name"] for product in listed(f"<ul>{entries(box)}{sold_out}</ul>")] == [*NAMES, "Wide lamp"]
 
 

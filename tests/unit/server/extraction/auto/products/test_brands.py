@@ -52,7 +52,9 @@ def test_a_phrase_that_links_to_categories_have_names_a_brand_at_its_page_alone(
     assert "brand" not in product(f'<h1>Garden Chair Oslo</h1><a href="/c/garden">{text}</a>')
     text = phrase.format("Fjell")
     assert product(f'<h1>Fjell Chair Oslo</h1><a href="/brands/9">{text}</a>')["brand"] == {"name": "Fjell"}
-    assert product(f'<h1>Fjell Chair Oslo</h1><a class=product-brand href="/x">{text}</a>')["brand"] == {"name": "Fjell"}
+    assert product(f'<h1>Fjell Chair Oslo</h1><a class=product-brand href="/x">{text}</a>')["brand"] == {
+        "name": "Fjell"
+    }
 
 
 def test_a_link_to_more_of_a_category_names_no_brand() -> None:
