@@ -23,6 +23,10 @@ ERAS: Final = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "
 #: Arabic letters that Persian writes otherwise, and that are often written without their marks.
 _LETTERS: Final = str.maketrans("يكأإآة", "یکاااه", ".")
 _ACCENTS: Final = dict.fromkeys(range(0x300, 0x370))
+#: Shorter names in ASCII letters are words and parts of names in other languages: ``Pro``, ``LED``, ``Mars``, ``set``.
+MIN_SURE_NAME: Final = 5
+#: Languages with the names of months of another one.
+_LIKE: Final = {"no": "nb", "nn": "nb"}
 
 
 def _key(name: str) -> str:
@@ -49,13 +53,38 @@ _SOLAR_MONTHS: Final = {
 }  # fmt: skip
 
 
+_LANGUAGES: Final = frozenset(language for numbers in _MONTHS.values() for language in numbers)
+
+
 @lru_cache(maxsize=1024)
 def month_of(name: str, language: str | None) -> int | None:
-    """Return the number of a month by its name in a language, or in any where all that have the name agree."""
-    numbers = _MONTHS.get(_key(name), {})
-    if language in numbers:
-        return numbers[language]
+    """Return the number of a month by its name in a language, in English, or in any where all that have it agree.
+
+    In another language than that of the page, short names in ASCII letters do not count.
+    """
+    numbers, language = _MONTHS.get(_key(name), {}), _LIKE.get(language or "", language)
+    for each in (language, "en"):
+        if each in numbers:
+            return numbers[each]
+    if language in _LANGUAGES and not _is_distinct(name):
+        return None
     return next(iter(numbers.values())) if len(set(numbers.values())) == 1 else None
+
+
+def is_sure_month(name: str, language: str | None) -> bool:
+    """Return whether a name of a month is one beyond doubt: in a language, in English, or one that is hardly a word."""
+    numbers = _MONTHS.get(_key(name), {})
+    return "en" in numbers or _LIKE.get(language or "", language) in numbers or _is_distinct(name)
+
+
+def _is_distinct(name: str) -> bool:
+    return not name.isascii() or len(_key(name)) >= MIN_SURE_NAME
+
+
+def is_month(name: str, language: str | None) -> bool:
+    """Return whether a word is the name of a month in a language, in any where that is unknown."""
+    key = _key(name)
+    return key in _SOLAR_MONTHS or (key in _MONTHS if language is None else month_of(name, language) is not None)
 
 
 def day_of(year: int, month_name: str, day: int, language: str | None) -> date | None:

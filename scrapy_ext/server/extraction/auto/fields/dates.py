@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.calendars import ERAS, day_of, solar_day
+from scrapy_ext.server.extraction.auto.fields.calendars import ERAS, day_of, is_month, is_sure_month, solar_day
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.sources import lowest, origin
 from scrapy_ext.server.extraction.auto.page.urls import host_of
@@ -31,6 +31,7 @@ _VOCABULARY: Final = load_vocabulary("dates")
 _MORNING, _AFTERNOON = map(_VOCABULARY.text, ("morning", "afternoon"))
 _BEFORE_NOON, _AFTER_NOON = map(_VOCABULARY.text, ("before_noon", "after_noon"))
 _JOINING, _CLOCK, _BEFORE_DATE = map(_VOCABULARY.text, ("before_time", "clock", "before_date"))
+_VIETNAMESE: Final = frozenset({"SA", "CH"})
 #: Hours from UTC of the zones with one meaning, by their names.
 _ZONES: Final = {zone: int(hours) for hours, zones in _VOCABULARY.groups("zones").items() for zone in zones}
 _OFFSET: Final = r"[+-]\d{2}:?\d{2}|(?<=GMT|UTC)[+-]\d{1,2}(?!\d)"
@@ -62,17 +63,20 @@ class ClockTime(NamedTuple):
     end: int
 
 
-def time_beside(text: str, start: int, end: int) -> ClockTime | None:
+def time_beside(text: str, start: int, end: int, language: str | None = None) -> ClockTime | None:
     """Return the time right after the date at ``start`` to ``end`` of a text, else that right before it."""
     after = _AFTER.match(text, end)
-    if after is not None and (found := _clock_time(after)) is not None:
+    if after is not None and (found := _clock_time(after, language)) is not None:
         return found
     before = _BEFORE.search(text, max(0, start - MAX_BEFORE), start)
-    return _clock_time(before) if before is not None else None
+    return _clock_time(before, language) if before is not None else None
 
 
-def _clock_time(match: re.Match[str]) -> ClockTime | None:
+def _clock_time(match: re.Match[str], language: str | None) -> ClockTime | None:
     parts = match.groupdict()
+    if language != "vi":
+        # In other languages the letters of its halves of the day are codes of countries.
+        parts.update({name: None for name in ("early", "late") if parts[name] in _VIETNAMESE})
     sure = any(parts.get(name) for name in _SURE_PARTS) or _zone(parts) is not None
     if (parts["dotted"] or parts.get("far")) and not sure:
         # ``5 May 2024 · 3:45`` may be the length of a film.
@@ -115,6 +119,8 @@ MAX_LINE_LENGTH: Final = 50
 MAX_WORDS_LENGTH: Final = 20
 #: A line that begins as the names of authors do and is longer is a sentence.
 MAX_BYLINE_LENGTH: Final = 100
+#: No date is written with more characters.
+MAX_DATE_LENGTH: Final = 60
 #: Earlier years are placeholders.
 EARLIEST_YEAR: Final = 1971
 #: The furthest date in the future that is believed.
@@ -149,6 +155,9 @@ _WRITTEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_MONTH_FIRST_KINDS: Final = frozenset({"month_first", "short_month_first"})
+#: The kinds of them with a word for the month.
+_WITH_NAME: Final = _MONTH_FIRST_KINDS | {"year_first", "day_first", "hyphened", "short_day_first"}
 #: The name of the month of such a date, and its numbers.
 _NAME = re.compile(_MONTH)
 _JOINING_WORD = re.compile(
@@ -252,8 +261,9 @@ def _of_people(text: str, page: Page) -> Date | None:
             moment = _with_short_year(found, page)
         else:
             moment = _with_month_name(found, page)
-        if moment is not None:
-            time = time_beside(text, match.start(), match.end())
+        if moment is not None and not _is_in_name(match, page.language):
+            language = "vi" if kind == "viet" else page.language
+            time = time_beside(text, match.start(), match.end(), language)
             if time is None:
                 return Date(_formatted(moment), shown[match.start() : match.end()])
             start, end = min(match.start(), time.start), max(match.end(), time.end)
@@ -299,9 +309,29 @@ def _order(page: Page) -> str | None:
 
 def _with_month_name(text: str, page: Page) -> datetime | None:
     first, second = (int(number) for number in _NUMBERS.findall(text))
-    name = _NAME.search(_JOINING_WORD.sub("", text))
+    name = _month_name(text)
     year, day = (first, second) if first > second else (second, first)
-    return _at_midnight(day_of(year, name.group(), day, page.language)) if name else None
+    return _at_midnight(day_of(year, name, day, page.language)) if name else None
+
+
+def _month_name(text: str) -> str | None:
+    """Return the word of a date that is the name of its month, if it is a date with a name."""
+    name = _NAME.search(_JOINING_WORD.sub("", text))
+    return name.group() if name else None
+
+
+#: A word right before or behind a date.
+_WORD_BEFORE, _WORD_BEHIND = re.compile(r"[^\W\d_]\s$"), re.compile(r"\s[^\W\d_]")
+
+
+def _is_in_name(match: re.Match[str], language: str | None) -> bool:
+    """Return whether a date is rather a part of a name, as in ``MacBook Pro 14 2023``, where no language is known."""
+    kind, name = match.lastgroup, _month_name(match.group())
+    if kind not in _WITH_NAME or not name or is_sure_month(name, language) or not name[0].isupper():
+        return False
+    start, end = match.span()
+    before = kind in _MONTH_FIRST_KINDS and _WORD_BEFORE.search(match.string, max(0, start - 2), start) is not None
+    return before or kind == "year_first" or _WORD_BEHIND.match(match.string, end) is not None
 
 
 def _at_midnight(day: date | None) -> datetime | None:
@@ -325,11 +355,23 @@ def _formatted(moment: datetime) -> str:
     return moment.replace(microsecond=0).isoformat().replace("+00:00", "Z")
 
 
-def is_mostly_date(text: str) -> bool:
-    """Return whether a line is a date and little else."""
+def is_mostly_date(text: str, language: str | None = None) -> bool:
+    """Return whether a line is a date and little else; in any language where that of the page is not given."""
     # Most lines have no number, and this is found much faster than that they have no date.
-    match = _WRITTEN.search(in_ascii_digits(text)) if _NUMBERS.search(text) else None
-    return match is not None and len(text) - len(match.group()) <= MAX_WORDS_LENGTH
+    if len(text) > MAX_DATE_LENGTH + MAX_WORDS_LENGTH or not _NUMBERS.search(text):
+        return False
+    return any(
+        len(text) - len(match.group()) <= MAX_WORDS_LENGTH and _has_month(match, language)
+        for match in _WRITTEN.finditer(in_ascii_digits(text))
+    )
+
+
+def _has_month(match: re.Match[str], language: str | None) -> bool:
+    """Return whether the word of a date, if it has one, is the name of a month: ``2022 BMW 3`` is no date."""
+    if match.lastgroup not in _WITH_NAME:
+        return True
+    name = _month_name(match.group())
+    return name is not None and is_month(name, language) and not _is_in_name(match, language)
 
 
 MAX_NODES: Final = 60
@@ -431,7 +473,7 @@ def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
         node
         for node, text in page.numbered_lines
         if len(text) <= MAX_BYLINE_LENGTH
-        and ((len(text) <= MAX_LINE_LENGTH and is_mostly_date(text)) or _BYLINE.match(text))
+        and ((len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language)) or _BYLINE.match(text))
     ]
     candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
     for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]:

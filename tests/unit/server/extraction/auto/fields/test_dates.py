@@ -158,3 +158,70 @@ def test_the_label_of_a_date_counts_far_from_the_heading() -> None:
     found = published_on(page, None, Focus(page, page.title))
     assert found is not None
     assert found.iso == "2021-04-03T00:00:00"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "2022 BMW 3 Series", "2010 Barolo 1", "2024 election 10 things to know", "2024 Topps 1 Hobby Box",
+        "GALAXY TAB 7 2020", "Room 12, 2024", "MacBook Pro 14 2023", "iPad Pro 11, 2020",
+    ],
+)  # fmt: skip
+def test_a_name_with_a_year_and_a_number_is_no_date(name: str) -> None:
+    assert not is_mostly_date(name)
+    assert not is_mostly_date(name, "en")
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("2024 Jun 5", None), ("2024. május 5.", None), ("20 lip 2020", None), ("Posted 5 Okt 2020", None),
+        ("20 lip 2020", "pl"), ("14 مرداد 1402", "fa"), ("5 พ.ค. 2567", "th"), ("5 d'abril de 2024", "ca"),
+    ],
+)  # fmt: skip
+def test_a_line_with_a_month_is_a_date(text: str, language: str | None) -> None:
+    assert is_mostly_date(text, language)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "MacBook Pro 14 2023", "Philips LED 24 2023", "Intel Gen 12 2023", "5 Set 2019", "Mars 18 2021", "10 out 2020",
+        "iPad Pro 11, 2020", "2023 Pro 14", "12 Set 24",
+    ],
+)  # fmt: skip
+def test_short_months_of_other_languages_are_none(name: str) -> None:
+    assert day(name) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "iso"),
+    [
+        ("12 März 2020", "en", "2020-03-12"), ("3 janvier 2020", "en", "2020-01-03"), ("5 Oct 2020", "cs", "2020-10-05"),
+        ("5. pro 2020", "cs", "2020-12-05"), ("5. okt 2020", "no", "2020-10-05"), ("5 Set 2019", "it", "2019-09-05"),
+    ],
+)  # fmt: skip
+def test_months_are_read_in_the_language_of_the_page_then_in_english(text: str, language: str, iso: str) -> None:
+    assert day(text, language) == iso
+
+
+@pytest.mark.parametrize("name", ["MacBook Pro 14 2023", "Studio Led 19 2021", "2023 Pro 14", "Best of 5 Set 2019 final"])
+def test_names_are_no_dates_without_a_language(name: str) -> None:
+    assert moment(name) is None
+
+
+def test_short_months_are_read_without_a_language() -> None:
+    assert moment("Posted 5 Okt 2020") == "2020-10-05T00:00:00"
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "iso"),
+    [
+        ("May 5, 2024 10:00 CH", "en", "2024-05-05T10:00:00"),
+        ("May 5, 2024 12:30 SA", "en", "2024-05-05T12:30:00"),
+        ("5 tháng 5, 2024 10:00 CH", "vi", "2024-05-05T22:00:00"),
+        ("5 מאי 2024 12:30 קודם הצהריים", "he", "2024-05-05T00:30:00"),
+    ],
+)
+def test_halves_of_the_day_are_those_of_the_language(text: str, language: str, iso: str) -> None:
+    assert moment(text, language) == iso
