@@ -377,8 +377,12 @@ def _has_month(match: re.Match[str], language: str | None) -> bool:
 MAX_NODES: Final = 60
 #: Greatest distance from the heading, in elements, of a date in an element that is not named so.
 NEAR: Final = 40
-#: The same for an element that is named a date: buttons to share, an image and a summary may stand before it.
+#: The same for an element that is named a date, where the text has not begun: buttons to share, an image and a summary
+#: may stand before it.
 FAR: Final = 80
+#: Paragraphs of this length, in characters, are text; a summary has no more than so many of them.
+MIN_PARAGRAPH: Final = 80
+SUMMARY: Final = 1
 _DATE_NAME = re.compile(r"\b(?:date|time|datum|fecha|datetime)\b")
 #: Longest label of a date, in characters.
 MAX_LABEL_LENGTH: Final = 30
@@ -445,14 +449,43 @@ def _shown(page: Page, focus: Focus, *, modified: bool) -> Date | None:
 
 
 def _scored_dates(page: Page, focus: Focus, *, modified: bool) -> Iterator[tuple[float, Date]]:
+    far = _text_begins(page, focus)
     for node in _nodes(page, focus):
         sure = _is_wanted(page, node, modified=modified)
         distance = abs(focus.distance(node))
-        if sure is None or not (sure or distance <= (FAR if _DATE_NAME.search(page.names(node)) else NEAR)):
+        if sure is None or not (sure or distance <= NEAR or (distance <= far and _names_date(page.names(node)))):
             continue
-        date = next((date for text in _texts(node, modified=modified) if (date := read(text, page))), None)
+        date = _changed_at(node, page) if modified else None
+        texts = () if date else _texts(node, modified=modified)
+        date = date or next((date for text in texts if (date := read(text, page))), None)
         if date:
             yield distance - (NEAR if sure else 0), date
+
+
+def _names_date(names: str) -> bool:
+    return _DATE_NAME.search(names) is not None and "event" not in names
+
+
+def _text_begins(page: Page, focus: Focus) -> int:
+    """Return the distance from the heading where the text has begun behind its summary; at most :data:`FAR`."""
+    begun = 0
+    for node, text in focus.lines(0, FAR):
+        begun += node.tag == "p" and len(text) >= MIN_PARAGRAPH
+        if begun > SUMMARY:
+            return focus.distance(node)
+    return FAR
+
+
+def _changed_at(node: HtmlElement, page: Page) -> Date | None:
+    """Return the change of a text such as ``May 5, 2024 10:00, Updated 12:00``: on the day that it names before."""
+    text = node_text(node, MAX_TEXT_LENGTH)
+    change = _MODIFIED_WORD.search(text) if _has_both(text) else None
+    first = read(text[: change.start()], page) if change else None
+    if not change or not first or _WRITTEN.search(in_ascii_digits(text), change.end()):
+        return None
+    day = first.iso[:10]
+    found = read(f"{day} {text[change.end() :].strip(' :')}", page)
+    return found._replace(raw=text[change.start() :]) if found and found.has_time and found.iso[:10] == day else None
 
 
 def _texts(node: HtmlElement, *, modified: bool) -> tuple[str, ...]:

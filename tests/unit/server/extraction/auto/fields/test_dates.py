@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, published_on, read
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, modified_on, published_on, read
 from scrapy_ext.server.extraction.auto.page import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 
@@ -225,3 +225,36 @@ def test_short_months_are_read_without_a_language() -> None:
 )
 def test_halves_of_the_day_are_those_of_the_language(text: str, language: str, iso: str) -> None:
     assert moment(text, language) == iso
+
+
+TEXT = "<p>The council has counted the stones of the harbour wall, and the masons begin in spring, as they did before.</p>"
+
+
+@pytest.mark.parametrize(
+    ("between", "name", "found"),
+    [
+        ("<i></i>" * 60, "date", True),
+        (TEXT + "<i></i>" * 60, "date", True),
+        (TEXT * 3 + "<i></i>" * 60, "date", False),
+        ("<i></i>" * 60, "event-date", False),
+    ],
+)
+def test_a_date_far_from_the_heading_stands_before_the_text(between: str, name: str, found: bool) -> None:
+    html = f"<title>The wall</title><h1>The wall</h1>{between}<div class={name}>May 5, 2024</div>{TEXT * 3}"
+    page = Page(html, "https://harbour.example/wall")
+    assert (published_on(page, None, Focus(page, page.title)) is not None) is found
+
+
+@pytest.mark.parametrize(
+    ("line", "iso", "raw"),
+    [
+        ("May 5, 2024 10:00, Updated 12:00", "2024-05-05T12:00:00", "Updated 12:00"),
+        ("May 5, 2024 10:00 | Updated: 13:15 GMT", "2024-05-05T13:15:00Z", "Updated: 13:15 GMT"),
+        ("May 5, 2024 10:00, Updated May 7, 2024 9:00", "2024-05-07T09:00:00", "May 7, 2024 9:00"),
+    ],
+)
+def test_the_time_of_a_change_is_that_of_the_day_named_before(line: str, iso: str, raw: str) -> None:
+    page = Page(f"<html lang=en><title>The wall</title><h1>The wall</h1><p class=meta>{line}</p>", "https://a.example/b")
+    changed = modified_on(page, None, Focus(page, page.title))
+    assert changed is not None
+    assert (changed.iso, changed.raw) == (iso, raw)
