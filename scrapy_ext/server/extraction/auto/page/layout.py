@@ -108,6 +108,10 @@ _NO_HEADINGS: Final = frozenset({"meta", "link", "title", "input", "img"})
 MAX_HEADINGS: Final = 400
 #: Most elements of a card of another page.
 MAX_CARD: Final = 60
+#: More text beside its heading, in characters, is prose rather than a teaser.
+MAX_TEASER: Final = 600
+#: Longest text before the heading of a card, in characters: its section, author and date.
+MAX_KICKER: Final = 80
 #: Shortest title of a card that is no name of a person, in characters.
 MIN_CARD_TITLE: Final = 25
 #: A heading belongs to a title with this share of common words: one of ten, as titles also name the site and section.
@@ -178,12 +182,15 @@ class Focus:
         at = outline.order.get(box)
         if at is None or outline.ends[at] - at > MAX_CARD:
             return False
-        return any(self._names_other_page(heading) for heading in box.iter("h2", "h3", "h4", "h5"))
+        heading = next(filter(self._names_other_page, box.iter("h2", "h3", "h4", "h5")), None)
+        return heading is not None and _is_teaser(box, heading)
 
     def _names_other_page(self, heading: HtmlElement) -> bool:
-        links = (*heading.iter("a"), *islice(heading.iterancestors("a"), 1))
-        urls = [url for link in links if (url := self._page.link(link.get("href")))]
         text, own = node_text(heading, 500), self.heading_text
+        # A link to a source is a part of the heading of a section.
+        inner = [link for link in heading.iter("a") if 2 * len(node_text(link, 500)) > len(text)]
+        links = (*inner, *islice(heading.iterancestors("a"), 1))
+        urls = [url for link in links if (url := self._page.link(link.get("href")))]
         # Boxes about authors have their names as headings, and posts of a thread its title, with links to themselves.
         is_name = len(text) < MIN_CARD_TITLE and not is_wide(text[:1] or " ")
         return bool(urls) and not is_name and not any(map(self._page.is_at, urls)) and not (own and own in text)
@@ -203,6 +210,13 @@ class Focus:
             return highest(scored)
         # A lone <h1> is the heading of the page, whatever the title is.
         return first_order[0] if len(first_order) == 1 else None
+
+
+def _is_teaser(box: HtmlElement, heading: HtmlElement) -> bool:
+    """Return whether a box has its heading first, and no more text than a teaser below it."""
+    title = node_text(heading, 500)
+    text = node_text(box, MAX_TEASER + len(title) + 1)
+    return len(text) - len(title) <= MAX_TEASER and text[: MAX_KICKER + len(title)].find(title) >= 0
 
 
 #: Names of the logo of a site, as whole words.

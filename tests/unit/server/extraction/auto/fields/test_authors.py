@@ -88,3 +88,24 @@ def test_a_list_of_threads_has_no_author() -> None:
     script = f'<script type="application/ld+json">{json.dumps(things)}</script>'
     item = extract("article", f"<title>Forum</title>{script}<h1>Forum</h1><p>All threads", "https://harbour.example/t")
     assert "authors" not in item
+
+
+PROSE = "<p>The council has counted the stones of the harbour wall, and the masons begin in spring, as they did before.</p>"
+OTHER = '<a href="/b">Harbour ferries stop for the winter</a>'
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        f"{PROSE * 7}<h3>{OTHER}</h3>",
+        f"{PROSE * 2}<h3>{OTHER}</h3>",
+        f"<h2>What <a href='/law'>the law</a> says on walls by the sea and in harbours</h2>{PROSE}",
+    ],
+    ids=["prose and a related page", "a brief with a related page", "a heading with a link to a source"],
+)
+def test_a_box_with_text_of_the_page_is_no_card(rest: str) -> None:
+    assert authors(f"<div><p class=byline>By Ida Holm</p>{rest}</div>") == ["Ida Holm"]
+
+
+def test_a_card_may_have_a_teaser() -> None:
+    assert authors(f"<div><b>Sea</b><h3>{OTHER}</h3>{PROSE}<span class=author>Ida Holm</span></div>") == []
