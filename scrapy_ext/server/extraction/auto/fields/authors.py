@@ -14,7 +14,7 @@ from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.layout import way_to
 from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.auto.page.sources import lowest, origin
-from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.auto.page.text import is_wide, letters_of
 from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -39,9 +39,9 @@ LINK_BONUS: Final = 20
 
 _VOCABULARY: Final = load_vocabulary("authors")
 _METAS, _NAMES = map(_VOCABULARY.words, ("metas", "names"))
-_NAMED, _NOT_NAMED = _VOCABULARY.patterns("named", "not_named")
-_PROFILE, _LEADING, _LINE_LEADING, _SIGNATURE = _VOCABULARY.patterns(
-    "profile", "leading", "line_leading", "signature", flags=re.IGNORECASE
+_NAMED, _NOT_NAMED, _VAGUE = _VOCABULARY.patterns("named", "not_named", "vague_name")
+_PROFILE, _LEADING, _LINE_LEADING, _NAMED_LEADING, _SIGNATURE = _VOCABULARY.patterns(
+    "profile", "leading", "line_leading", "named_leading", "signature", flags=re.IGNORECASE
 )
 #: Words that lead a line of authors in one language and are ordinary words in others.
 _LEADING_BY_LANGUAGE: Final = {"ro": re.compile(r"De\s+")}
@@ -186,9 +186,19 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
     profiles = {node_text(link, MAX_NAME_LENGTH).casefold(): page.link(link.get("href")) for link in links}
     # What stands behind a dash is the medium.
     names = [
-        name for name in names_in(raw.partition(" - ")[0], leading=_LINE_LEADING) if len(name.split()) <= MAX_WORDS
+        name
+        for name in names_in(raw.partition(" - ")[0], leading=_NAMED_LEADING, shown=True)
+        if _words_of(name) <= MAX_WORDS
     ]
+    if _VAGUE.search(page.names(node)):
+        names = [name for name in names if _words_of(name) > 1 or is_wide(name[0]) or _AGENCY.fullmatch(name)]
     return [Author(name=name, nameRaw=raw, url=profiles.get(name.casefold())) for name in names]
+
+
+def _words_of(name: str) -> int:
+    """Return the number of words of a name without the qualifications behind it."""
+    first, *others = re.split(r",\s*", name)
+    return len((first if all(map(_QUALIFICATION.fullmatch, others)) else name).split())
 
 
 def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
@@ -196,7 +206,8 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
     for node, text in page.lines:
         leading = next((each for each in (_LINE_LEADING, of_language) if each.match(text)), None)
         if leading is not None and len(text) <= MAX_LINE_LENGTH and abs(focus.distance(node)) <= NEAR // 2:
-            names = [name for name in names_in(text, leading) if _begins_name(name, text) and len(name.split()) <= 4]
+            found = names_in(text, leading, shown=True)
+            names = [name for name in found if _begins_name(name, text) and _words_of(name) <= 4]
             if names and not focus.elsewhere(node) and not focus.in_card(node):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
@@ -213,8 +224,8 @@ def _of_signature(page: Page, focus: Focus) -> list[Author]:
     for node, text in page.lines:
         match = _SIGNATURE.match(text) if len(text) <= MAX_LINE_LENGTH else None
         if match and not focus.elsewhere(node) and not focus.in_card(node):
-            names = names_in(text[match.end() :])
-            if names and all(name[:1].isupper() and 2 <= len(name.split()) <= 4 for name in names):
+            names = names_in(text[match.end() :], shown=True)
+            if names and all(name[:1].isupper() and 2 <= _words_of(name) <= 4 for name in names):
                 found.setdefault(text, names)
     if len({tuple(names) for names in found.values()}) != 1:
         return []
@@ -222,15 +233,15 @@ def _of_signature(page: Page, focus: Focus) -> list[Author]:
     return [Author(name=name, nameRaw=raw) for name in names]
 
 
-def names_in(raw: str, leading: re.Pattern[str] = _LEADING) -> list[str]:
+def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = False) -> list[str]:
     """Return the names in a text such as ``By Jane Doe and John Roe, PhD | 3 May``.
 
-    ``leading`` matches the words before them.
+    ``leading`` matches the words before them. Only bylines that are ``shown`` have the places of reporters behind names.
     """
     if "://" in raw:
         return []
     text = leading.sub("", one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|"))
-    placed = [_IN_PLACE.fullmatch(part) for part in _SEPARATORS.split(text)]
+    placed = [_IN_PLACE.fullmatch(part) for part in _SEPARATORS.split(text)] if shown else []
     if len(placed) > 1 and all(placed):
         return [match["name"] for match in placed if match]
     text = _TRAILING.sub("", text).strip(" ,;:|")

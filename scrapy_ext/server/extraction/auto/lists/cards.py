@@ -59,6 +59,7 @@ class EntryContent:
 
     def __init__(self, page: Page, entry: ListEntry) -> None:
         self._page = page
+        self.language = page.language
         self.elements = list(islice(entry.elements(), MAX_ELEMENTS))
         self.text = entry.text(MAX_TEXT_LENGTH)
         self._names = {node: page.names(node) for node in self.elements}
@@ -112,7 +113,7 @@ class EntryContent:
             if not named and (len(node) > 2 or not _DIGIT.search(node.text or "")):
                 continue
             text = node_text(node, MAX_LINE_LENGTH + 1)
-            if len(text) > MAX_LINE_LENGTH or not (named or is_mostly_date(text, self._page.language)):
+            if len(text) > MAX_LINE_LENGTH or not (named or is_mostly_date(text, self.language)):
                 continue
             inner = node.find(".//time[@datetime]") if len(node) else None
             exact = inner.get("datetime") if inner is not None else None
@@ -137,7 +138,7 @@ class EntryContent:
             if not named and "author" not in (node.get("rel") or "").lower().split():
                 continue
             raw = node_text(node, MAX_LINE_LENGTH + 1)
-            found = names_in(raw) if 0 < len(raw) <= MAX_LINE_LENGTH and not is_mostly_date(raw, self._page.language) else []
+            found = names_in(raw) if 0 < len(raw) <= MAX_LINE_LENGTH and not is_mostly_date(raw, self.language) else []
             if found:
                 return [Author(name=name, nameRaw=raw) for name in found]
         return None
@@ -243,7 +244,7 @@ class Card:
             plain = plain.replace(formula, " ")
         if currency_in(plain) is not None and not self._is_heading(text):
             return False
-        return not _NO_NAME.search(text) and not is_mostly_date(text, self._page.language)
+        return not _NO_NAME.search(text) and not is_mostly_date(text, self.content.language)
 
     def _is_heading(self, text: str) -> bool:
         """Return whether a text is that of the linked heading, with more than a price: a headline may have amounts.

@@ -109,3 +109,63 @@ def test_a_box_with_text_of_the_page_is_no_card(rest: str) -> None:
 
 def test_a_card_may_have_a_teaser() -> None:
     assert authors(f"<div><b>Sea</b><h3>{OTHER}</h3>{PROSE}<span class=author>Ida Holm</span></div>") == []
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("Maria Silva da Costa, João Pedro da Silva", ["Maria Silva da Costa", "João Pedro da Silva"]),
+        ("Ana Maria da Silva e Rui Pedro da Costa", ["Ana Maria da Silva", "Rui Pedro da Costa"]),
+    ],
+)
+def test_surnames_are_not_places(names: str, found: list[str]) -> None:
+    assert authors(f'<p class="byline">{names}</p>') == found
+    thing = {"@type": "NewsArticle", "author": {"name": names}}
+    html = f'<script type="application/ld+json">{json.dumps(thing)}</script><h1>The wall</h1>'
+    assert [each["name"] for each in extract("article", html, "https://harbour.example/a")["authors"]] == found
+
+
+def test_only_shown_lines_have_the_places_of_reporters() -> None:
+    line = "Anna Klein aus Bergen, Ada Lund aus Oslo"
+    thing = {"@type": "NewsArticle", "author": {"name": line}}
+    html = f'<script type="application/ld+json">{json.dumps(thing)}</script><h1>The wall</h1>'
+    stated = [each["name"] for each in extract("article", html, "https://harbour.example/a")["authors"]]
+    assert stated == ["Anna Klein aus Bergen", "Ada Lund aus Oslo"]
+    assert authors(f"<p class=byline>{line}</p>") == ["Anna Klein", "Ada Lund"]
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("By Ida Mary Holm, MD, PhD, MPH, FACS", ["Ida Mary Holm, MD, PhD, MPH, FACS"]),
+        ("By A. Holm, PhD, and B. Berg, MD", []),
+    ],
+)
+def test_qualifications_are_no_words_of_a_name(line: str, names: list[str]) -> None:
+    assert authors(f'<p class="author">{line}</p>') == names
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<p>The letter was written by Ida Holm</p>", "<p>It was written by Ida Holm</p>", "<p>Story: Toy Story</p>",
+        "<div class=reporter>Berlin</div>", "<div class=byline>The letter was written by Ida Holm</div>",
+    ],
+)  # fmt: skip
+def test_ordinary_words_name_no_author(line: str) -> None:
+    assert authors(line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("<p>Article written by Ida Holm</p>", "Ida Holm"),
+        ("<p>Medically reviewed by Eva Moe, MD, and written by Ida Holm</p>", "Ida Holm"),
+        ("<p class=byline>Story: Ida Holm</p>", "Ida Holm"),
+        ("<div class=reporter>dpa</div>", "dpa"),
+        ("<div class=reporter>张三</div>", "张三"),
+        ("<div class=author>Holm</div>", "Holm"),
+    ],
+)
+def test_labels_and_named_parts_name_the_author(line: str, name: str) -> None:
+    assert authors(line) == [name]
