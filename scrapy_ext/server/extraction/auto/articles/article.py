@@ -60,7 +60,7 @@ def extract(page: Page) -> Article:
     """Return the article of a page. Only ``url`` and ``metadata`` are always present."""
     focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
     thing = main_article(page, focus)
-    headline = headline_of(page, thing, focus)
+    headline = headline_of(page, thing, focus, of_article=True)
     authors = authors_of(page, thing, focus)
     published = published_on(page, thing, focus)
     modified = modified_on(page, thing, focus)
@@ -139,9 +139,8 @@ def main_article(page: Page, focus: Focus) -> Thing | None:
 def _opening(page: Page, focus: Focus) -> Thing | None:
     """Return the first post of the thread that the page is about; none of a list of threads."""
     posts = [thing for thing in page.markup.things(*THREAD_TYPES) if thing.values("author")]
-    if len(posts) > 1:
-        posts = [thing for thing in posts if _is_main(page, thing, focus)]
-    return next(iter(posts), None)
+    # A lone one may be of the questions that a page answers besides.
+    return next((thing for thing in posts if _is_main(page, thing, focus)), None)
 
 
 def _first_thing(things: list[Thing]) -> Thing | None:
@@ -158,9 +157,10 @@ def _is_main(page: Page, thing: Thing, focus: Focus) -> bool:
         return True
     headline = one_line(thing.text("headline", "name")).casefold()
     titles = (focus.heading_text, page.title, page.meta("og:title"))
-    return len(headline) > 10 and any(
-        headline in (title or "").casefold() or (title or "#").casefold() in headline for title in titles
-    )
+    known = [title.casefold() for title in titles if title]
+    if len(headline) <= 10:
+        return headline in known
+    return any(headline in title or title in headline for title in known)
 
 
 # ── its text ──

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -28,24 +28,30 @@ MIN_NAME: Final = 4
 MAX_SITE_WORDS: Final = 4
 #: Fewest long words of a heading that may be a slogan.
 MIN_SLOGAN: Final = 3
+#: Types of articles in structured data.
+_ARTICLES: Final = ("Article", "NewsArticle", "ReportageNewsArticle", "TechArticle", "BlogPosting")
+#: How far from the heading, in elements, the date or byline of an article stands.
+NEAR: Final = 40
 #: Elements of a heading that may be marks.
 MAX_MARKS: Final = 10
 _MARK = load_vocabulary("page_parts").pattern("heading_mark")
 _WORD = re.compile(r"\w{2,}")
+_FIRST_WORD = re.compile(r"\W*\w+")
 #: A title and its last part, which is often the name of the site.
 _PARTS = re.compile(r"^(.+)\s+[|»·•–—-]\s+([^|»·•]{2,100})$")
 _SITE_PART = re.compile(r"^(.{15,}?)\s+[|»·•–—-]\s+([^|»·•–—]{2,60})$")
 
 
-def headline_of(page: Page, thing: Thing | None, focus: Focus) -> str | None:
+def headline_of(page: Page, thing: Thing | None, focus: Focus, *, of_article: bool = False) -> str | None:
     """Return the headline: the visible heading, else that of structured data, else the title.
 
     A heading that shares no word with the titles counts where the text has more of its words than of theirs, or it is
-    the longer one: names of sites and sections are short, and hardly occur in a text.
+    the longer one: names of sites and sections are short, and hardly occur in a text. With
+    ``of_article`` the heading is no slogan, as that of a page of a company may be.
     """
     return page.sources.chosen(
         "headline",
-        _chosen(page, thing, focus),
+        _chosen(page, thing, focus, of_article=of_article),
         ("heading", lambda: focus.heading_text),
         (origin(thing, "headline"), lambda: one_line(thing.text("headline")) if thing else None),
         ("meta og:title", lambda: one_line(page.meta("og:title", "twitter:title"))),
@@ -55,10 +61,11 @@ def headline_of(page: Page, thing: Thing | None, focus: Focus) -> str | None:
     )
 
 
-def _chosen(page: Page, thing: Thing | None, focus: Focus) -> str | None:
+def _chosen(page: Page, thing: Thing | None, focus: Focus, *, of_article: bool) -> str | None:
     heading = _heading_of_content(page, focus)
     stated = thing.text("headline") if thing else None
-    if heading and _is_of_page(page, heading) and (stated or _is_article(page) or not _is_slogan(page, heading)):
+    slogans = not (of_article or stated or _is_article(page, focus))
+    if heading and _is_of_page(page, heading) and not (slogans and _is_slogan(page, heading)):
         return _without_known_site(page, heading)
     whole = one_line(stated or page.meta("og:title", "twitter:title") or page.title)
     title = without_site(page, whole)
@@ -70,8 +77,17 @@ def _chosen(page: Page, thing: Thing | None, focus: Focus) -> str | None:
     return title[:MAX_HEADLINE_LENGTH] or None
 
 
-def _is_article(page: Page) -> bool:
-    return page.meta("og:type") == "article" or "article:published_time" in page.metas
+def _is_article(page: Page, focus: Focus) -> bool:
+    """Return whether a page says that it is an article, or shows a date or byline near its heading."""
+    if page.meta("og:type") == "article" or "article:published_time" in page.metas:
+        return True
+    if page.markup.things(*_ARTICLES):
+        return True
+    shown = chain(page.tree.iter("time"), page.named("byline"))
+    return any(
+        abs(focus.distance(node)) <= NEAR and not focus.elsewhere(node) and not focus.in_card(node)
+        for node in islice(shown, MAX_HEADINGS)
+    )
 
 
 def _is_slogan(page: Page, heading: str) -> bool:
@@ -162,14 +178,24 @@ def _heading_of_content(page: Page, focus: Focus) -> str | None:
 
 
 def _without_marks(page: Page, node: HtmlElement, text: str) -> str:
-    """Return the text of a heading without the labels at its beginning and the sign of a link to it at its end."""
+    """Return the text of a heading without the labels at its beginning and the sign of a link to it at its end.
+
+    What the titles of the page have in the same place belongs to the heading.
+    """
     for part in islice(node.iter("span", "a", "small"), MAX_MARKS):
         mark = shown_text(part, MAX_HEADLINE_LENGTH) if _MARK.search(page.names(part)) else ""
         if text.startswith(mark) and text != mark:
-            text = text.removeprefix(mark).strip()
-        elif not letters_of(mark):
+            rest = text.removeprefix(mark)
+            if not _is_in_titles(page, mark + (_FIRST_WORD.match(rest) or [""])[0]):
+                text = rest.strip()
+        elif not letters_of(mark) and not _is_in_titles(page, text):
             text = text.removesuffix(mark).strip()
     return text
+
+
+def _is_in_titles(page: Page, text: str) -> bool:
+    titles = (page.title, page.meta("og:title"))
+    return any(text.casefold() in one_line(title).casefold() for title in titles if title)
 
 
 def _other_than_site(page: Page, heading: str, focus: Focus) -> str:
@@ -218,9 +244,11 @@ def without_site(page: Page, title: str) -> str:
 
 
 def _names_site(page: Page, part: str) -> bool:
-    """Return whether the last part of a title is, has, or is in a name of the site."""
+    """Return whether the last part of a title is, is in, or has for at least its half a name of the site."""
     letters = letters_of(part)
     return any(
-        letters == name or (min(len(letters), len(name)) >= MIN_NAME and (name in letters or letters in name))
+        letters == name
+        or (len(letters) >= MIN_NAME and letters in name)
+        or (len(name) >= max(MIN_NAME, len(letters) / 2) and name in letters)
         for name in _names_of_site(page)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -169,3 +170,21 @@ def test_ordinary_words_name_no_author(line: str) -> None:
 )
 def test_labels_and_named_parts_name_the_author(line: str, name: str) -> None:
     assert authors(line) == [name]
+
+
+@pytest.mark.parametrize(
+    ("thing", "found"),
+    [
+        ({"@type": "FAQPage", "mainEntity": [{"@type": "Question", "name": "How?"}]}, False),
+        ({"@type": "FAQPage", "mainEntity": [{"@type": "Question", "name": "How high is the quay?"}]}, False),
+        ({"@type": "QAPage", "mainEntity": {"@type": "Question", "name": "Cracks"}}, True),
+        ({"@type": "QAPage", "mainEntity": {"@type": "Question", "url": "https://harbour.example/t/1"}}, True),
+    ],
+)
+def test_a_question_beside_the_text_has_not_its_author(thing: dict[str, Any], found: bool) -> None:
+    entity = thing["mainEntity"]
+    entity = entity[0] if isinstance(entity, list) else entity
+    entity.update(author={"name": "wallfan"}, datePublished="2011-01-14")
+    html = f'<title>Cracks</title><script type="application/ld+json">{json.dumps(thing)}</script><h1>Cracks</h1><p>Why?'
+    item = extract("article", html, "https://harbour.example/t/1")
+    assert ("authors" in item, "datePublished" in item) == (found, found)

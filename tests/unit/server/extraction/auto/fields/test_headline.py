@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from scrapy_ext.server.extraction.auto import extract
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.page import Focus, Page
 
@@ -59,3 +62,52 @@ def test_a_long_heading_that_is_the_title_stays_above_other_headings() -> None:
     title = "Council counts its millions for the harbour wall"
     body = f"<h1>{title}</h1><p>Similar news is below.</p><h1>Similar news</h1>"
     assert headline(f"<title>{title}</title>", body) == title
+
+
+@pytest.mark.parametrize(
+    ("heading", "title", "found"),
+    [
+        ('<span class="record label">Motown</span> turns sixty', "Motown turns sixty", None),
+        ('<span class="tag label">Motown</span> turns sixty', "Motown turns sixty this year | Harbour", None),
+        ('<span class="prefix">The</span> wall of 1890', "The wall of 1890", None),
+        ('Learn C<span class="badge">++</span>', "Learn C++", None),
+        ('<a class="anchor-link" href="#w">The wall</a> of 1890', "The wall of 1890", None),
+        ('<span class="label">News</span> The wall of 1890', "The wall of 1890: all the news", "The wall of 1890"),
+    ],
+)
+def test_a_mark_that_the_title_has_in_its_place_stays(heading: str, title: str, found: str | None) -> None:
+    whole = re.sub("<[^>]*>", "", heading)
+    assert headline(f"<title>{title}</title>", f"<h1>{heading}</h1>") == (found or whole)
+
+
+@pytest.mark.parametrize(
+    ("title", "url", "found"),
+    [
+        ("Climate - Time to act", "https://time.com/a", "Climate - Time to act"),
+        ("A fool - A pineapple story", "https://apple.com/a", "A fool - A pineapple story"),
+        ("Climate - Harbour Post", "https://harbour.example/a", "Climate"),
+        ("Climate - Post", "https://harbourpost.example/a", "Climate"),
+    ],
+)
+def test_the_name_of_the_site_is_half_of_the_part_that_is_cut(title: str, url: str, found: str) -> None:
+    assert headline(f"<title>{title}</title>", f"<h1>{title}</h1>", url) == found
+
+
+SLOGAN = "Parliament approves controversial pension overhaul despite protests"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<time datetime=2024-05-05>May 5</time>", "<p class=byline>By Ida Holm</p>",
+        '<script type="application/ld+json">{"@type": "NewsArticle", "name": "Vote"}</script>',
+    ],
+)  # fmt: skip
+def test_a_heading_with_a_date_or_byline_is_no_slogan(body: str) -> None:
+    assert headline("<title>Pension reform passes | News</title>", f"<h1>{SLOGAN}</h1>{body}") == SLOGAN
+
+
+def test_the_heading_of_an_article_is_no_slogan() -> None:
+    html = f"<title>Pension reform passes | News</title><h1>{SLOGAN}</h1><p>Text"
+    assert extract("article", html, "https://harbour.example/a")["headline"] == SLOGAN
+    assert headline("<title>Pension reform passes | News</title>", f"<h1>{SLOGAN}</h1><p>Text") != SLOGAN
