@@ -236,7 +236,7 @@ def _of_signature(page: Page, focus: Focus) -> list[Author]:
 def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = False) -> list[str]:
     """Return the names in a text such as ``By Jane Doe and John Roe, PhD | 3 May``.
 
-    ``leading`` matches the words before them. Only bylines that are ``shown`` have the places of reporters behind names.
+    ``leading`` matches the words before them. Only ``shown`` bylines have the places of reporters behind names.
     """
     if "://" in raw:
         return []

@@ -449,7 +449,7 @@ def _shown(page: Page, focus: Focus, *, modified: bool) -> Date | None:
 
 
 def _scored_dates(page: Page, focus: Focus, *, modified: bool) -> Iterator[tuple[float, Date]]:
-    far = _text_begins(page, focus)
+    far = _text_begins(focus)
     for node in _nodes(page, focus):
         sure = _is_wanted(page, node, modified=modified)
         distance = abs(focus.distance(node))
@@ -466,7 +466,7 @@ def _names_date(names: str) -> bool:
     return _DATE_NAME.search(names) is not None and "event" not in names
 
 
-def _text_begins(page: Page, focus: Focus) -> int:
+def _text_begins(focus: Focus) -> int:
     """Return the distance from the heading where the text has begun behind its summary; at most :data:`FAR`."""
     begun = 0
     for node, text in focus.lines(0, FAR):

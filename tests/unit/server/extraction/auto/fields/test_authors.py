@@ -91,7 +91,9 @@ def test_a_list_of_threads_has_no_author() -> None:
     assert "authors" not in item
 
 
-PROSE = "<p>The council has counted the stones of the harbour wall, and the masons begin in spring, as they did before.</p>"
+PROSE = (
+    "<p>The council has counted the stones of the harbour wall, and the masons begin in spring, as they did before.</p>"
+)
 OTHER = '<a href="/b">Harbour ferries stop for the winter</a>'
 
 

@@ -197,7 +197,8 @@ def test_short_months_of_other_languages_are_none(name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "language", "iso"),
     [
-        ("12 März 2020", "en", "2020-03-12"), ("3 janvier 2020", "en", "2020-01-03"), ("5 Oct 2020", "cs", "2020-10-05"),
+        ("12 März 2020", "en", "2020-03-12"), ("3 janvier 2020", "en", "2020-01-03"),
+        ("5 Oct 2020", "cs", "2020-10-05"),
         ("5. pro 2020", "cs", "2020-12-05"), ("5. okt 2020", "no", "2020-10-05"), ("5 Set 2019", "it", "2019-09-05"),
     ],
 )  # fmt: skip
@@ -205,7 +206,9 @@ def test_months_are_read_in_the_language_of_the_page_then_in_english(text: str, 
     assert day(text, language) == iso
 
 
-@pytest.mark.parametrize("name", ["MacBook Pro 14 2023", "Studio Led 19 2021", "2023 Pro 14", "Best of 5 Set 2019 final"])
+@pytest.mark.parametrize(
+    "name", ["MacBook Pro 14 2023", "Studio Led 19 2021", "2023 Pro 14", "Best of 5 Set 2019 final"]
+)
 def test_names_are_no_dates_without_a_language(name: str) -> None:
     assert moment(name) is None
 
@@ -227,7 +230,9 @@ def test_halves_of_the_day_are_those_of_the_language(text: str, language: str, i
     assert moment(text, language) == iso
 
 
-TEXT = "<p>The council has counted the stones of the harbour wall, and the masons begin in spring, as they did before.</p>"
+TEXT = (
+    "<p>The council has counted the stones of the harbour wall, and the masons begin in spring, as they did before.</p>"
+)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +259,9 @@ def test_a_date_far_from_the_heading_stands_before_the_text(between: str, name: 
     ],
 )
 def test_the_time_of_a_change_is_that_of_the_day_named_before(line: str, iso: str, raw: str) -> None:
-    page = Page(f"<html lang=en><title>The wall</title><h1>The wall</h1><p class=meta>{line}</p>", "https://a.example/b")
+    page = Page(
+        f"<html lang=en><title>The wall</title><h1>The wall</h1><p class=meta>{line}</p>", "https://a.example/b"
+    )
     changed = modified_on(page, None, Focus(page, page.title))
     assert changed is not None
     assert (changed.iso, changed.raw) == (iso, raw)
