@@ -39,6 +39,8 @@ _WORD = re.compile(r"\w{2,}")
 _FIRST_WORD = re.compile(r"\W*\w+")
 #: A title and its last part, which is often the name of the site.
 _PARTS = re.compile(r"^(.+)\s+[|»·•–—-]\s+([^|»·•]{2,100})$")
+#: Signs between a title and the name of the site, which sentences do not have.
+_SURE_SIGNS: Final = frozenset("|»·•")
 _SITE_PART = re.compile(r"^(.{15,}?)\s+[|»·•–—-]\s+([^|»·•–—]{2,60})$")
 
 
@@ -231,24 +233,27 @@ def _without_known_site(page: Page, heading: str) -> str:
     if letters_of(parts.group(2)) in _names_of_site(page):
         return parts.group(1)
     is_title = letters_of(heading) == letters_of(page.title or "")
-    return without_site(page, heading) if is_title and _names_site(page, parts.group(2)) else heading
+    return without_site(page, heading) if is_title and _names_site(page, parts) else heading
 
 
 def without_site(page: Page, title: str) -> str:
     """Return a title without the name of its site at the end, and without the sections of the site before that."""
     parts = _PARTS.match(title)
-    if parts and _names_site(page, parts.group(2)):
+    if parts and _names_site(page, parts):
         return parts.group(1).partition(" | ")[0].strip()
     match = _SITE_PART.match(title)
     return match.group(1) if match and not page.meta("og:site_name", "application-name") else title
 
 
-def _names_site(page: Page, part: str) -> bool:
-    """Return whether the last part of a title is, is in, or has for at least its half a name of the site."""
-    letters = letters_of(part)
+def _names_site(page: Page, parts: re.Match[str]) -> bool:
+    """Return whether the last part of a title is, is in, or has a name of the site.
+
+    Behind a dash, which sentences have too, that name is at least half of it.
+    """
+    letters = letters_of(parts.group(2))
+    sure = not _SURE_SIGNS.isdisjoint(parts.string[parts.end(1) : parts.start(2)])
+    least = MIN_NAME if sure else max(MIN_NAME, len(letters) / 2)
     return any(
-        letters == name
-        or (len(letters) >= MIN_NAME and letters in name)
-        or (len(name) >= max(MIN_NAME, len(letters) / 2) and name in letters)
+        letters == name or (len(letters) >= MIN_NAME and letters in name) or (len(name) >= least and name in letters)
         for name in _names_of_site(page)
     )

@@ -86,6 +86,7 @@ def test_a_mark_that_the_title_has_in_its_place_stays(heading: str, title: str, 
         ("Climate - Time to act", "https://time.com/a", "Climate - Time to act"),
         ("A fool - A pineapple story", "https://apple.com/a", "A fool - A pineapple story"),
         ("Climate - Harbour Post", "https://harbour.example/a", "Climate"),
+        ("Climate | Harbour of the children", "https://harbour.example/a", "Climate"),
         ("Climate - Post", "https://harbourpost.example/a", "Climate"),
     ],
 )
