@@ -32,7 +32,7 @@ from scrapy_ext.commands.extraction.resume import Comparison, Done
 from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, policy_of, prices_of
 from scrapy_ext.crawl.extraction.response import to_response
 from scrapy_ext.crawl.extraction.rule_files import UsedRules
-from scrapy_ext.crawl.extraction.site_rules import NotAppliedError, RuleReports, corrected, with_rules
+from scrapy_ext.crawl.extraction.site_rules import NotAppliedError, RuleReports, are_applied, corrected, with_rules
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 from scrapy_ext.crawl.session.services import Services, services
 
@@ -105,7 +105,7 @@ class ExtractService:
         if used is None or result.get(used.kind) is None:
             return result
         url = result.get("url") or fields["url"]
-        if EXTRACT_RULES not in sent:
+        if not are_applied(result):
             response = to_response(Request(fields["url"]), result)
             try:
                 found = await asyncio.to_thread(corrected, used, response)
@@ -114,7 +114,7 @@ class ExtractService:
                 return result
             # The result may be that of several requests.
             result = {**result, used.kind: found.item, EXTRACT_RULES: found.report}
-        self.rules.add(used, result.get(EXTRACT_RULES) or {}, url)
+        self.rules.add(used, result[EXTRACT_RULES], url)
         return result
 
     async def accepted(self) -> frozenset[str]:

@@ -231,7 +231,8 @@ def _warn_of_values(
 ) -> None:
     """Warn of values of the user's that have no effect, or hide the body of the request."""
     for name, value in asked.items():
-        if value is None and name not in params and name not in AUTOMATIC:
+        # None for the rules leaves out those of the site, which are in files.
+        if value is None and name not in params and name not in AUTOMATIC and name != EXTRACT_RULES:
             warn_once('%s is None in meta["extract_api"], but EXTRACT_API_PARAMS has no such field to leave out', name)
     if request.body and given.get("httpRequestBody") not in (None, _base64(request.body)):
         logger.warning("%s has a body of its own; the httpRequestBody of its meta is sent instead", request)

@@ -31,8 +31,8 @@ from scrapy_ext.crawl.extraction.escalation import BrowserHosts
 from scrapy_ext.crawl.extraction.plan import Exchange, Plan
 from scrapy_ext.crawl.extraction.redirects import Redirects, is_left_to_scrapy
 from scrapy_ext.crawl.extraction.response import read, restored
-from scrapy_ext.crawl.extraction.service import Answer, Service
-from scrapy_ext.crawl.extraction.site_rules import NotAppliedError, RuleReports, corrected
+from scrapy_ext.crawl.extraction.service import Service
+from scrapy_ext.crawl.extraction.site_rules import NotAppliedError, RuleReports, are_applied, corrected
 from scrapy_ext.crawl.frontier.identity import host_of
 from scrapy_ext.crawl.session.scrapy_engine import LentPlaces, on_fetched
 from scrapy_ext.crawl.session.session import Session
@@ -91,7 +91,7 @@ class Extraction:
                     raise
                 reason = "ban"
             else:
-                response = await self._corrected(exchange, answer, read(exchange, answer.result))
+                response = await self._corrected(exchange, read(exchange, answer.result))
                 self._cookies.store(exchange.request, response, answer.sent, self._service.accepted)
                 if by_browser is None:
                     return response
@@ -106,12 +106,12 @@ class Extraction:
             self._service.counts.escalated(exchange, reason)
             exchange = by_browser
 
-    async def _corrected(self, exchange: Exchange, answer: Answer, response: Response) -> Response:
-        """Return the response with the item after the rules of its site, which the service has applied, or not."""
+    async def _corrected(self, exchange: Exchange, response: Response) -> Response:
+        """Return the response with the item after the rules of its site, applied by the service or here."""
         used, result = exchange.rules, response.extract_result  # type: ignore[attr-defined]
         if used is None or result.get(used.kind) is None:
             return response
-        if EXTRACT_RULES not in answer.sent:
+        if not are_applied(result):
             try:
                 found = await asyncio.to_thread(corrected, used, response)
             except NotAppliedError as error:
@@ -119,7 +119,7 @@ class Extraction:
                 return response
             # The result is that of this response alone.
             result[used.kind], result[EXTRACT_RULES] = found
-        self._rules.add(used, result.get(EXTRACT_RULES) or {}, response.url)
+        self._rules.add(used, result[EXTRACT_RULES], response.url)
         return response
 
     def _count_rules(self) -> None:

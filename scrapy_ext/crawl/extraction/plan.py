@@ -158,7 +158,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         are_read = not is_by_browser and with_headers and fields.get(FOLLOW_REDIRECT) is False
         if self.keeps_cookies and not are_read and RESPONSE_COOKIES in accepted:
             fields.setdefault(RESPONSE_COOKIES, True)
-        return fields if self.body.is_whole else with_rules(fields, self.rules, accepted)
+        # They are of the site: they count, too, where the user names all fields (meta extract_api_automap False).
+        return with_rules(fields, self.rules, accepted)
 
 
 class Plan:

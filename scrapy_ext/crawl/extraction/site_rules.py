@@ -1,8 +1,8 @@
 """Rules of sites in requests and answers: sent to a service that applies them, else applied here.
 
-A service that has the field ``extractRules`` applies the rules to the page that it extracts, in any request. For
-another service the same function applies them to the HTML of its answer; where an answer has none, the rules have no
-effect, which a warning says once for each file.
+A service that has the field ``extractRules`` applies the rules to the page that it extracts, in any request, and its
+answer has that field, too. To another answer the same function applies them here, to its HTML; where it has none, the
+rules have no effect, which a warning says once for each file.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from typing import Any, Final, NamedTuple
 from scrapy.http import Response, TextResponse
 
 from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.crawl.extraction.rule_files import UsedRules
 
 logger = logging.getLogger(__name__)
 
 #: Stats of a run, by what they count.
 RULE_STATS: Final = {name: f"extract_api/rules/{name}" for name in ("pages", "faults", "not_applied")}
-_NO_FIELD: Final = f"the service does not have the field {EXTRACT_RULES}"
+_NO_FIELD: Final = f"the answer of the service has no field {EXTRACT_RULES}"
 _NO_LIBRARIES: Final = (
     f"{_NO_FIELD}, and they are applied here with libraries of the extra server (%s). Run: "
     'pip install "scrapy-ext[server]"'
 )
 _NO_PAGE: Final = (
-    f"{_NO_FIELD}, and its answer has no HTML. Request browserHtml beside %s, or httpResponseBody with extractFrom"
+    f"{_NO_FIELD}, and no HTML. Request browserHtml beside %s, or httpResponseBody with extractFrom"
 )
 
 
@@ -46,6 +47,11 @@ def with_rules(fields: Mapping[str, Any], used: UsedRules | None, accepted: Coll
     if used is None or EXTRACT_RULES not in accepted:
         return dict(fields)
     return {**fields, EXTRACT_RULES: {field: dict(rule) for field, rule in used.rules.items()}}
+
+
+def are_applied(result: Mapping[str, Any]) -> bool:
+    """Return true for an answer of a service that applied the rules. One may accept the field and ignore it."""
+    return isinstance(result.get(EXTRACT_RULES), Mapping)
 
 
 def corrected(used: UsedRules, response: Response) -> Corrected:
@@ -81,14 +87,15 @@ class RuleReports:
         for field, fault in faults_of(report):
             self._count("faults")
             if self.logs_faults and self._is_first(used.file, used.kind, field):
-                logger.warning("%s %s on %s. The automatic value stays there", used.of(field), fault, url)
+                shown = without_user(url)
+                logger.warning("%s %s on %s. The automatic value stays there", used.of(field), fault, shown)
         self._count("pages")
 
     def not_applied(self, used: UsedRules, url: str, error: NotAppliedError) -> None:
         """Count a page whose rules could not be applied."""
         self._count("not_applied")
         if self._is_first(used.file):
-            logger.warning("The rules of %s are not applied to %s: %s", used.file, url, error)
+            logger.warning("The rules of %s are not applied to %s: %s", used.file, without_user(url), error)
 
     def _is_first(self, *key: str) -> bool:
         # There are as many keys as rules.
