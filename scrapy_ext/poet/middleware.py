@@ -9,8 +9,9 @@ registers the lookup.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakMethod
 
 from scrapy import Request
@@ -19,6 +20,13 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.extraction.content import need
+from scrapy_ext.crawl.extraction.rule_files import SiteRules
+
+logger = logging.getLogger(__name__)
+_CACHED: Final = (
+    "Scrapy's HTTP cache is on, and the files of rules of sites do not count in it for items that only page objects "
+    "request: after a change of the rules, empty the cache, or such items are still those of the old rules"
+)
 
 #: Maps a request to the fields that its dependencies need.
 Lookup = Callable[[Request], Mapping[str, Any]]
@@ -45,6 +53,8 @@ class PoetMiddleware:
         lookup = None if method is None else method()
         if lookup is None:
             raise NotConfigured
+        if crawler.settings.getbool("HTTPCACHE_ENABLED") and SiteRules.of(crawler.settings):
+            logger.warning(_CACHED)
         return cls(lookup)
 
     def process_request(self, request: Request) -> None:

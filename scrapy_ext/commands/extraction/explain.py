@@ -12,18 +12,27 @@ from rich.cells import cell_len
 from scrapy.settings import BaseSettings
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS
-from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES, ExtractRule
+from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES, RULE_FIELDS, ExtractRule
 from scrapy_ext.api.extraction.fields import source_of
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction.budget import OverBudgetError
 from scrapy_ext.client.extraction.errors import ExtractError
-from scrapy_ext.commands.extraction.input_lines import CallError, InputLine, LineParser, LineRequest
+from scrapy_ext.commands.extraction.input_lines import CallError, InputLine, LineParser, LineRequest, sent_url
 from scrapy_ext.commands.extraction.progress import say
 from scrapy_ext.commands.extraction.run import ExtractService
 from scrapy_ext.commands.subcommand import FAILED, OK
 from scrapy_ext.commands.text import columns_of_terminal, printable, shortened
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
-from scrapy_ext.crawl.extraction.rule_files import Example, RuleFile, SiteRules, UsedRules, is_same_page
+from scrapy_ext.crawl.extraction.rule_files import (
+    TEXT_TYPES,
+    Example,
+    RuleFile,
+    SiteRules,
+    UsedRules,
+    is_same_page,
+    values_of,
+)
 from scrapy_ext.crawl.extraction.site_rules import faults_of as faults_of_report
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 from scrapy_ext.crawl.session.services import Configured
@@ -52,7 +61,7 @@ def explain(settings: BaseSettings, call: ExplainCall) -> int:
     """
     Configured.read(settings)
     rules = SiteRules.of(settings)
-    file = rules.file_for(call.url)
+    file = rules.file_for(sent_url(call.url))
     kind = _kind_of(call, file)
     faults = faults_of(call.fields, settings)
     if faults:
@@ -120,7 +129,7 @@ class _Explanation:
 
     def write(self) -> int:
         """Write the tables to standard output; return the exit code."""
-        lines = [f"{self._kind} of {self._url}", ""]
+        lines = [f"{self._kind} of {without_user(self._url)}", ""]
         lines += _table(("field", "value", "rule", "element"), list(self._rows()))
         wrong = False
         if self._used is not None and not self._is_applied:
@@ -173,7 +182,8 @@ class _Explanation:
                 shown = (value_text(each) if each is not None else "none" for each in (before, after))
                 yield field, rule, " → ".join(shown)
         for field, example in self._other_examples():
-            yield field, f"example {example.value}", f"of another page: scrapy extract --explain {example.url}"
+            command = f"scrapy extract --explain {without_user(example.url)}"
+            yield field, f"example {example.value}", f"of another page: {command}"
 
     def _other_examples(self) -> Iterator[tuple[str, Example]]:
         """Yield the examples without a selector that are of other pages."""
@@ -197,10 +207,26 @@ class _Explanation:
         """Yield a line for each example of this page that its selector does not find."""
         examples = self._file.examples.get(self._kind, {}) if self._file is not None else {}
         for field, example in examples.items():
-            found, wanted = self._item.get(field), " ".join(example.value.split())
             is_of_page = is_same_page(example.url, self._url) and field in self._report and field not in self._faults
-            if is_of_page and wanted not in (" ".join(text.split()) for text in _texts(found)):
-                yield f"{field}: the example is {example.value}, and the rule found {value_text(found)}"
+            if is_of_page and not self._has_example(field, example):
+                found = value_text(self._item.get(field))
+                yield f"{field}: the example is {example.value}, and the rule found {found}"
+
+    def _has_example(self, field: str, example: Example) -> bool:
+        """Return true if the value of a field is the example, as the page or as the schema has it."""
+        found, wanted = self._item.get(field), " ".join(example.value.split())
+        # A date is beside the text that it was read from.
+        if wanted in (" ".join(text.split()) for text in _texts([found, self._item.get(f"{field}Raw")])):
+            return True
+        if RULE_FIELDS[self._kind].get(field) in TEXT_TYPES:
+            return False
+        try:
+            value = values_of(self._kind, {field: example.value}, example.url)[0].get(field)
+        except ImportError:  # Without the extra server, the value cannot be compared.
+            return True
+        if isinstance(value, list) and isinstance(found, list):
+            return all(each in found for each in value)
+        return value is not None and value == found
 
 
 def _read_source(source: object) -> tuple[str, str, Sequence[Mapping[str, Any]]]:
@@ -224,14 +250,14 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def value_text(value: object) -> str:
-    """Return a value of an item in a few words."""
+    """Return a value of an item in a few words, without users of URLs."""
     if isinstance(value, list):
         first = value_text(value[0]) if value else ""
         return f"{first} and {len(value) - 1} more" if len(value) > 1 else first
     if isinstance(value, Mapping):
         named = next((value[name] for name in ("name", "value", "url", "raw", "text") if value.get(name)), None)
-        return value_text(named) if named is not None else msgspec.json.encode(value).decode()
-    return next(_texts(value), "")
+        return value_text(named) if named is not None else without_user(msgspec.json.encode(value).decode())
+    return without_user(next(_texts(value), ""))
 
 
 def _table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:

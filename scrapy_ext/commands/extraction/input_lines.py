@@ -165,11 +165,7 @@ class LineParser:
         return self._request(line, known, fields, own)
 
     def _of_url(self, line: InputLine, url: str) -> LineRequest:
-        sent = url
-        if _NOT_PLAIN.search(url):
-            with contextlib.suppress(ValueError):  # The rules report the error.
-                sent = safe_url_string(url)  # As in scrapy.Request.
-        fields = {**self._plain, "url": sent}
+        fields = {**self._plain, "url": sent_url(url)}
         return self._request(line, url, fields, {})
 
     def _request(self, line: InputLine, url: str | None, fields: dict[str, Any], own: Mapping[str, Any]) -> LineRequest:
@@ -191,6 +187,14 @@ class LineParser:
         if fields.get("httpResponseBody"):
             fields.setdefault("httpResponseHeaders", True)
         return {name: value for name, value in fields.items() if value is not None}
+
+
+def sent_url(url: str) -> str:
+    """Return a URL as it is sent: escaped, as in :class:`scrapy.Request`."""
+    if _NOT_PLAIN.search(url):
+        with contextlib.suppress(ValueError):  # The rules report the error.
+            return safe_url_string(url)
+    return url
 
 
 def _own_fields(line: InputLine) -> dict[str, Any] | Violation:

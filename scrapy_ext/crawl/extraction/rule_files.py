@@ -243,6 +243,8 @@ class _Reader:
         self._examples: dict[str, dict[str, Example]] = {}
         table = self._table(path)
         matches = self._matches(table.pop("match", None), path.stem)
+        #: Host of values and of messages.
+        self._host = matches[0].removeprefix("*.") if matches else "shop.example"
         kinds = {kind: self._kind(kind, rules) for kind, rules in table.items()}
         self.file = RuleFile(self._shown, matches, kinds, self._examples)
         for kind, examples in self._examples.items() if matches else ():
@@ -314,12 +316,11 @@ class _Reader:
         empty = {field: "found an empty text" for field, text in texts.items() if not text.strip()}
         typed = {field: text for field, text in texts.items() if RULE_FIELDS[kind][field] not in TEXT_TYPES}
         try:
-            faults = values_of(kind, typed, f"https://{self._host()}/")[1] if typed else {}
+            faults = values_of(kind, typed, f"https://{self._host}/")[1] if typed else {}
         except ImportError:
             faults = {}
         for field, fault in {**empty, **faults}.items():
-            remedy = f"Write it as the field has it, which is a {RULE_FIELDS[kind][field].value}."
-            yield Violation(f"{kind}.{field}.value", fault.replace("found", "is", 1), remedy)
+            yield Violation(f"{kind}.{field}.value", fault.replace("found", "is", 1), "Correct it, or remove the rule.")
 
     def _rule(self, kind: str, field: str, rule: object) -> dict[str, Any]:
         """Return the rule of a field as requests have it: without the parts that are for the file alone."""
@@ -332,16 +333,13 @@ class _Reader:
             return rule
         example, url = rule.get("example"), rule.get("url")
         if not (isinstance(example, str) and isinstance(url, str) and host_of_url(url)):
-            remedy = f'Write {field} = {{ example = "the value", url = "https://{self._host()}/page" }}.'
+            remedy = f'Write {field} = {{ example = "the value", url = "https://{self._host}/page" }}.'
             self._fault(f"{kind}.{field}", "must have both example and url, the page that has the value", remedy)
             return {"remove": True}
         self._examples.setdefault(kind, {})[field] = Example(example, url)
         kept = {name: value for name, value in rule.items() if name not in _OF_FILE}
         # With a selector, the example is what it must find on that page.
         return kept if "css" in kept or "xpath" in kept else {**kept, "example": example}
-
-    def _host(self) -> str:
-        return Path(self._shown).stem
 
 
 def host_of_url(url: str) -> str:

@@ -26,9 +26,7 @@ _NO_LIBRARIES: Final = (
     f"{_NO_FIELD}, and they are applied here with libraries of the extra server (%s). Run: "
     'pip install "scrapy-ext[server]"'
 )
-_NO_PAGE: Final = (
-    f"{_NO_FIELD}, and no HTML. Request browserHtml beside %s, or httpResponseBody with extractFrom"
-)
+_NO_PAGE: Final = f"{_NO_FIELD}, and no HTML. Request browserHtml beside %s, or httpResponseBody with extractFrom"
 
 
 class NotAppliedError(Exception):
