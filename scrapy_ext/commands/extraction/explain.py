@@ -182,8 +182,7 @@ class _Explanation:
                 shown = (value_text(each) if each is not None else "none" for each in (before, after))
                 yield field, rule, " → ".join(shown)
         for field, example in self._other_examples():
-            command = f"scrapy extract --explain {without_user(example.url)}"
-            yield field, f"example {example.value}", f"of another page: {command}"
+            yield field, f"example {example.value}", f"of another page: scrapy extract --explain {example.url}"
 
     def _other_examples(self) -> Iterator[tuple[str, Example]]:
         """Yield the examples without a selector that are of other pages."""
@@ -210,7 +209,7 @@ class _Explanation:
             is_of_page = is_same_page(example.url, self._url) and field in self._report and field not in self._faults
             if is_of_page and not self._has_example(field, example):
                 found = value_text(self._item.get(field))
-                yield f"{field}: the example is {example.value}, and the rule found {found}"
+                yield without_user(f"{field}: the example is {example.value}, and the rule found {found}")
 
     def _has_example(self, field: str, example: Example) -> bool:
         """Return true if the value of a field is the example, as the page or as the schema has it."""
@@ -250,20 +249,20 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def value_text(value: object) -> str:
-    """Return a value of an item in a few words, without users of URLs."""
+    """Return a value of an item in a few words."""
     if isinstance(value, list):
         first = value_text(value[0]) if value else ""
         return f"{first} and {len(value) - 1} more" if len(value) > 1 else first
     if isinstance(value, Mapping):
         named = next((value[name] for name in ("name", "value", "url", "raw", "text") if value.get(name)), None)
-        return value_text(named) if named is not None else without_user(msgspec.json.encode(value).decode())
-    return without_user(next(_texts(value), ""))
+        return value_text(named) if named is not None else msgspec.json.encode(value).decode()
+    return next(_texts(value), "")
 
 
 def _table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """Return the lines of a table. In a pipe nothing is cut."""
+    """Return the lines of a table, without users of URLs. In a pipe nothing is cut."""
     is_terminal = sys.stdout.isatty()
-    cells = [[printable(cell) for cell in row] for row in (names, *rows)]
+    cells = [[printable(without_user(cell)) for cell in row] for row in (names, *rows)]
     if is_terminal:
         cells = [[*(shortened(cell, _WIDEST) for cell in row[:-1]), row[-1]] for row in cells]
     widths = [max(cell_len(row[column]) for row in cells) for column in range(len(names))]

@@ -205,9 +205,9 @@ _warn_once = lru_cache(maxsize=1000)(logger.warning)
 def _read_all(folder: Path) -> list[RuleFile]:
     found = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "__")))
     paths = [path for path in found if path.suffix == ".toml"]
-    others = [path.name for path in found if path.suffix != ".toml"]
-    if others:
-        shown = ", ".join([*others[:_MAX_LISTED], *(["..."] if len(others) > _MAX_LISTED else [])])
+    unread = [path.name for path in found if path.suffix != ".toml"]
+    if unread:
+        shown = ", ".join([*unread[:_MAX_LISTED], *(["..."] if len(unread) > _MAX_LISTED else [])])
         _warn_once("Not read in the folder %s, since files of rules end in .toml: %s", folder, shown)
     if len(paths) > MAX_FILES:
         raise SettingError("EXTRACT_API_RULES", f"has over {MAX_FILES} files", "Use fewer files, with more in match.")

@@ -85,8 +85,8 @@ class RuleReports:
         for field, fault in faults_of(report):
             self._count("faults")
             if self.logs_faults and self._is_first(used.file, used.kind, field):
-                shown = without_user(url)
-                logger.warning("%s %s on %s. The automatic value stays there", used.of(field), fault, shown)
+                text = without_user(f"{used.of(field)} {fault} on {url}")
+                logger.warning("%s. The automatic value stays there", text)
         self._count("pages")
 
     def not_applied(self, used: UsedRules, url: str, error: NotAppliedError) -> None:

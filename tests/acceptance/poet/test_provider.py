@@ -26,7 +26,7 @@ from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.crawl.extraction.content import need
 from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.crawl.extraction.response import to_response
-from scrapy_ext.poet.middleware import PoetMiddleware
+from scrapy_ext.poet.middleware import PoetMiddleware, set_lookup
 from scrapy_ext.poet.provider import ExtractProvider, Screenshot
 from tests.support.crawlers import get_crawler
 from tests.support.crawls import Crawl, Project
@@ -474,6 +474,23 @@ def test_a_place_that_the_project_gave_the_provider_stays(named):
 def test_without_scrapy_poet_in_use_the_middleware_is_off():
     with pytest.raises(NotConfigured):
         PoetMiddleware.from_crawler(get_crawler())
+
+
+class NoFields:
+    def of(self, request: Request) -> dict[str, object]:
+        return {}
+
+
+@pytest.mark.parametrize(("cache", "rules"), [(True, True), (True, False), (False, True)])
+def test_a_cache_that_does_not_know_rules_of_sites_is_reported(tmp_path, caplog, cache, rules):
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "shop.example.toml").write_text('[product]\nname = "h1"\n')
+    folder = str(tmp_path / "rules") if rules else ""
+    crawler = get_crawler(settings_dict={"HTTPCACHE_ENABLED": cache, "EXTRACT_API_RULES": folder})
+    lookups = NoFields()
+    set_lookup(crawler, lookups.of)
+    PoetMiddleware.from_crawler(crawler)
+    assert ("empty the cache" in caplog.text) == (cache and rules)
 
 
 def test_a_screenshot_can_be_stored_by_scrapy_poet():

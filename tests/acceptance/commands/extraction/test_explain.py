@@ -107,6 +107,30 @@ def test_an_example_that_its_selector_does_not_find_fails_the_command(desk: Desk
     assert "sku: the example is AB-1234, and the rule found Lamp One" in done.stdout
 
 
+@pytest.mark.parametrize("price", ["12,99 EUR", "12.99"])
+def test_an_example_is_compared_by_its_value(desk: Desk, price: str) -> None:
+    example = f'example = "{price}", url = "{desk.url}/p/1"'
+    desk.rules(f'[product]\nprice = {{ css = ".now", {example} }}\n')
+    done = desk.explain()
+    assert (done.returncode, "the example is" in done.stdout) == (0, False), done.stdout
+    desk.rules(f'[product]\nprice = {{ css = ".old", {example} }}\n')
+    done = desk.explain()
+    assert done.returncode == 1
+    assert f"price: the example is {price}, and the rule found 24.99" in done.stdout
+
+
+def test_users_of_urls_are_not_shown(desk: Desk) -> None:
+    url = desk.url.replace("//", "//name:secret@")
+    desk.rules(
+        f'[product]\nname = "title"\nsku = {{ example = "1", url = "{url}/other" }}\n'
+        f'canonicalUrl = {{ value = "{url}/c" }}\n'
+    )
+    done = desk.run("--explain", f"{url}/p/1", HTTP)
+    assert f"product of {desk.url}/p/1" in done.stdout
+    assert f"of another page: scrapy extract --explain {desk.url}/other" in done.stdout
+    assert "secret" not in done.stdout + done.stderr
+
+
 def test_without_rules_the_kind_is_named(desk: Desk) -> None:
     done = desk.explain()
     assert (done.returncode, done.stdout) == (2, "")
@@ -134,7 +158,7 @@ def test_many_urls_are_extracted_with_the_rules(desk: Desk) -> None:
         ('[product\nname = "a"\n', "extract_rules/localhost.toml is no TOML"),
         ('[product]\nnaem = "a"\n', "extract_rules/localhost.toml: product.naem is not a field of product"),
         (
-            '[product]\nsku = { example = "1", url = "https://a.example/1" }\n',
+            'match = ["localhost", "a.example"]\n[product]\nsku = { example = "1", url = "https://a.example/1" }\n',
             "product.sku has an example, and no selector for other pages. Run scrapy extract --explain https://a.example/1",
         ),
     ],

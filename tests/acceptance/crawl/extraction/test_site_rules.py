@@ -60,8 +60,32 @@ def test_a_request_without_rules_is_left_as_it_is(plan, service):
     service.plays("shop.example", page(browserHtml=LAMP, product=WRONG))
     crawls = plan()
     write(crawls.folder, '[product]\nname = "h1"\n')
-    crawls.crawl([routed(URL, product=True, browserHtml=True, extractRules=None)])
+    crawl = crawls.crawl([routed(URL, product=True, browserHtml=True, extractRules=None)])
     assert crawls.outcome(URL).result["product"] == WRONG
+    assert "extractRules is None" not in crawl.log
+
+
+def test_they_are_applied_here_if_a_service_accepts_and_ignores_them(plan, service):
+    service.extensions = ("extractRules",)
+    service.plays("shop.example", page(browserHtml=LAMP, product=WRONG))
+    service.plays("www.shop.example", page(product=WRONG))
+    crawls = plan()
+    write(crawls.folder, '[product]\nname = "h1"\n')
+    urls = [URL, URL.replace("shop", "name:secret@www.shop")]
+    crawl = crawls.crawl([routed(url, product=True) for url in urls])
+    assert ["extractRules" in post.fields for post in service.posts] == [True, True]
+    assert crawls.outcome(URL).result["product"]["name"] == "Lamp"
+    assert (crawl.stat("extract_api/rules/pages"), crawl.stat("extract_api/rules/not_applied")) == (1, 1)
+    assert "toml are not applied to https://www.shop.example/p/1: the answer of the service has no field" in crawl.log
+
+
+def test_they_are_sent_with_the_fields_of_the_user_alone(plan, service):
+    service.extensions = ("extractRules",)
+    crawls = plan()
+    write(crawls.folder, '[product]\nname = "h1"\n')
+    crawls.crawl([{"url": URL, "meta": {"extract_api": {"product": True}, "extract_api_automap": False}}])
+    (post,) = service.of("shop.example")
+    assert post.fields == {"url": URL, "product": True, "extractRules": {"name": {"css": "h1"}}}
 
 
 def test_they_are_sent_to_a_service_that_has_them(plan, service):

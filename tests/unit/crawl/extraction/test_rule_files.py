@@ -10,6 +10,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.crawl.extraction.rule_files import SiteRules
+from scrapy_ext.crawl.extraction.site_rules import NotAppliedError, RuleReports
 from scrapy_ext.settings import SettingError
 
 NAME = '[product]\nname = "h1"\n'
@@ -107,6 +108,14 @@ def test_an_example_counts_on_its_page_alone(folder: Path) -> None:
         ('match = "a"\n', r'match must be a list of 1 to 100 hosts. Write match = \["shop.example"\]'),
         ('match = ["https://a.example/"]\n', "match has 'https://a.example/', which is no host"),
         ("match = [1]\n", "match has 1, which is no host"),
+        ("[product]\nname = " + "[" * 2000 + "]" * 2000, "shop.toml is nested too deeply"),
+        ("[product]\nname = " + "9" * 5000, "shop.toml is no TOML"),
+        (f'{NAME}price = {{ value = "cheap" }}\n', "product.price.value is 'cheap', which is no price. Correct it"),
+        (f'{NAME}color = {{ value = " " }}\n', "product.color.value is an empty text"),
+        (
+            f'match = ["*.a.example"]\n{NAME}sku = {{ example = "1", url = "https://u:secret@a.example/" }}\n',
+            "product.sku.url is on a.example, which is no host of this file. Correct it, or add the host to match",
+        ),
     ],
 )
 def test_a_fault_names_file_field_rule_and_remedy(folder: Path, text: str, message: str) -> None:
@@ -136,7 +145,7 @@ def test_bytes_that_are_no_text_are_a_fault(folder: Path) -> None:
 def test_two_files_for_a_host_are_a_fault(folder: Path) -> None:
     for name in ("a", "b"):
         (folder / f"{name}.toml").write_text('match = ["shop.example"]\n' + NAME)
-    with pytest.raises(SettingError, match=r"b.toml: match has shop.example, which extract_rules/a.toml has too"):
+    with pytest.raises(SettingError, match=r"b\.toml is for shop\.example, as extract_rules/a\.toml is"):
         read(folder)
 
 
@@ -148,6 +157,97 @@ def test_the_setting_names_another_folder_or_none(folder: Path) -> None:
     folder.rename(folder.with_name("other"))
     assert not read(folder), "there is no folder of the default name"
     assert file_of(read(folder, RULES="other"), "shop.example") == "other/shop.example.toml"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("shop.example?x", "shop.example#", "a@b.example", "shop,example", "shop..example", "*.", "*shop.example", ""),
+        *("-.example", f"{'a' * 64}.example", f"{'ü' * 60}.example", "a." * 130 + "example", "☃.example"),
+    ],
+)
+def test_a_host_that_no_url_has_is_a_fault(folder: Path, host: str) -> None:
+    (folder / "shop.example.toml").write_text(f'match = ["{host}"]\n{NAME}')
+    with pytest.raises(SettingError, match=r"shop\.example\.toml: match has '.*, which is no host\. Write"):
+        read(folder)
+
+
+def test_hosts_are_compared_as_browsers_send_them(folder: Path) -> None:
+    (folder / "straße.example.toml").write_text(NAME)
+    (folder / "b.toml").write_text('match = ["BÜCHER.example.", "a_b.example"]\n' + NAME)
+    rules = read(folder)
+    hosts = ("straße.example", "xn--strae-oqa.example", "strasse.example", "bücher.example", "xn--bcher-kva.example.")
+    files = [path and path.removeprefix("extract_rules/") for path in (file_of(rules, host) for host in hosts)]
+    assert files == ["straße.example.toml"] * 2 + [None] + ["b.toml"] * 2
+    assert file_of(rules, "A_B.example") == "extract_rules/b.toml"
+    assert file_of(rules, "ü" * 100_000) is None
+
+
+def test_messages_name_the_file_where_its_name_is_the_host(folder: Path) -> None:
+    (folder / "my shop.toml").write_text(NAME)
+    with pytest.raises(SettingError, match=r"my shop\.toml has the name 'my shop', which is no host\. Name it"):
+        read(folder)
+    (folder / "my shop.toml").unlink()
+    for name in ("shop.example.toml", "www.shop.example.toml"):
+        (folder / name).write_text(NAME)
+    fault = r"www\.shop\.example\.toml is for www\.shop\.example, as extract_rules/shop\.example\.toml is"
+    with pytest.raises(SettingError, match=fault):
+        read(folder)
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(folder: Path) -> None:
+    (folder / "shop.example.toml").write_bytes(b"\xef\xbb\xbf" + NAME.encode())
+    assert file_of(read(folder), "shop.example") is not None
+
+
+def test_other_files_are_reported_and_a_folder_without_rules_is_a_fault(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("a.example.TOML", "b.example", ".hidden", "__init__.py"):
+        (folder / name).write_text(NAME)
+    (folder / "sub").mkdir()
+    assert not read(folder)
+    assert caplog.messages == [
+        f"Not read in the folder {folder}, since files of rules end in .toml: a.example.TOML, b.example, sub"
+    ]
+    with pytest.raises(SettingError, match=r"EXTRACT_API_RULES names extract_rules, which has no \.toml file"):
+        read(folder, RULES="extract_rules")
+    (folder / "sub").rename(folder / "c.example.toml")
+    with pytest.raises(SettingError, match=r"c\.example\.toml is a folder\. Move its files"):
+        read(folder)
+
+
+def test_an_example_is_found_by_its_escaped_url(folder: Path) -> None:
+    url = "https://Bücher.example/Käse?größe=1"
+    (folder / "bücher.example.toml").write_text(f'{NAME}sku = {{ example = "A-1", url = "{url}" }}\n', "utf-8")
+    used = read(folder).for_request(Request(url).url, {"product": True})
+    assert used is not None
+    assert used.rules["sku"] == {"example": "A-1"}
+
+
+def test_users_of_urls_are_in_no_message(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    url = "https://name:secret@shop.example/1"
+    (folder / "shop.example.toml").write_text(f'{NAME}sku = {{ example = "A-1", url = "{url}" }}\n')
+    rules = read(folder)
+    with pytest.raises(SettingError) as caught:
+        rules.require_selectors()
+    used, reports = rules.for_request(url, {"product": True}), RuleReports()
+    assert used is not None
+    reports.add(used, {"name": {"rule": "h1", "fault": "found nothing"}}, url)
+    reports.not_applied(used, url, NotAppliedError("no HTML"))
+    text = "\n".join([str(caught.value), *caplog.messages])
+    assert text.count("https://shop.example/1") == 3
+    assert "secret" not in text
+
+
+def test_rules_of_the_setting_beside_files_are_a_fault(folder: Path) -> None:
+    params = '{"extractRules": {"name": {"css": "h2"}}}'
+    assert not read(folder, PARAMS=params)
+    (folder / "shop.example.toml").write_text(NAME)
+    fault = r"EXTRACT_API_PARAMS has extractRules, and extract_rules/shop\.example\.toml has .*EXTRACT_API_RULES = \"\""
+    with pytest.raises(SettingError, match=fault):
+        read(folder, PARAMS=params)
+    assert not read(folder, PARAMS=params, RULES="")
 
 
 def test_requests_with_other_rules_have_other_fingerprints(folder: Path) -> None:
