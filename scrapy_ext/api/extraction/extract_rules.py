@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from math import comb
 from typing import Any, Final
 
 import msgspec
@@ -21,11 +22,14 @@ from scrapy_ext.api.violations import Violation
 EXTRACT_RULES: Final = "extractRules"
 MAX_RULES: Final = 50
 MAX_VALUE_LENGTH: Final = 1_000
-#: Patterns: their length, the longest text that they search, and their repetitions without an end. A pattern without
-#: repeated groups takes at most as many steps as the text has characters, to the power of these.
+#: Characters of the selectors and patterns of all rules of a request: a thousand are parsed in some 10 ms.
+MAX_SELECTORS_LENGTH: Final = 5_000
+#: Patterns: their length, the longest text that they search, their repetitions, and choices (``?`` and ``|``), of which
+#: each repetition costs two.
 MAX_PATTERN_LENGTH: Final = 200
 MAX_SEARCHED: Final = 200
-MAX_REPETITIONS: Final = 3
+MAX_REPETITIONS: Final = 2
+MAX_CHOICES: Final = 7
 
 
 class ValueType(str, Enum):
@@ -145,6 +149,9 @@ class ExtractRule(msgspec.Struct, frozen=True, omit_defaults=True):
 
 _FORMS: Final = ("css", "xpath", "example", "value", "remove")
 _OPTIONS: Final = ("attribute", "all", "regex")
+#: The parts that are parsed.
+_PARSED: Final = ("css", "xpath", "regex")
+_ALL_FIELDS: Final = frozenset(field for fields in RULE_FIELDS.values() for field in fields)
 _STRINGS: Final = ("css", "xpath", "example", "value", "attribute", "regex")
 _EXAMPLE: Final = 'Write {"css": "h1.title"}, for example.'
 _NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{0,99}")
@@ -156,8 +163,17 @@ def faults_of(rules: Mapping[str, Any], place: str = EXTRACT_RULES) -> Iterator[
     if len(rules) > MAX_RULES:
         yield Violation(place, f"must have at most {MAX_RULES} rules, got {len(rules)}", "Leave some out.")
         return
+    length = sum(_selectors_length(rule) for rule in rules.values() if isinstance(rule, dict))
+    if length > MAX_SELECTORS_LENGTH:
+        rule_of_it = f"must have at most {MAX_SELECTORS_LENGTH} characters of selectors and patterns, got {length}"
+        yield Violation(place, rule_of_it, "Write shorter selectors.")
+        return
     for field, rule in rules.items():
-        yield from _of_rule(f"{place}.{str(field)[:_SHOWN]}", rule)
+        yield from _of_rule(f"{place}.{str(field)[:_SHOWN]}", rule, is_known=field in _ALL_FIELDS)
+
+
+def _selectors_length(rule: dict[str, Any]) -> int:
+    return sum(len(rule[name]) for name in _PARSED if isinstance(rule.get(name), str))
 
 
 def faults_of_kind(kind: str, rules: Mapping[str, Any], place: str = EXTRACT_RULES) -> Iterator[Violation]:
@@ -180,7 +196,7 @@ def faults_of_kind(kind: str, rules: Mapping[str, Any], place: str = EXTRACT_RUL
             )
 
 
-def _of_rule(place: str, rule: object) -> Iterator[Violation]:
+def _of_rule(place: str, rule: object, *, is_known: bool) -> Iterator[Violation]:
     if not isinstance(rule, dict):
         yield Violation(place, "must be an object", _EXAMPLE)
         return
@@ -200,6 +216,9 @@ def _of_rule(place: str, rule: object) -> Iterator[Violation]:
             yield Violation(f"{place}.{name}", "must be true or false", "Change its type.")
             return
     yield from _combination(place, rule)
+    if not is_known:
+        # It is refused for its field, and nothing of it is parsed.
+        return
     yield from _selectors(place, rule)
     if "regex" in rule and (fault := fault_of_pattern(rule["regex"])):
         yield Violation(f"{place}.regex", fault, 'Write a short pattern such as "Brand: (.+)".')
@@ -233,11 +252,14 @@ def _selectors(place: str, rule: dict[str, Any]) -> Iterator[Violation]:
 
 # ── patterns ──
 #
-# Python's matcher takes time without bounds for some patterns. Without repeated groups and references it takes at most
-# as many steps as the text has characters, to the power of the repetitions, for each combination of alternatives.
+# Python's matcher takes time without bounds for some patterns. Without repeated groups and references it tries at most
+# each start, each length of each repetition and each choice: see steps_of.
 
 _PART: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?(?:P<\w+>|:)|[*+?]\?|\{[\d,]+\}\??|.", re.DOTALL)
-_SPECIAL: Final = re.compile(r"(?<!\\)\(\?(?!:|P<\w+>)|\\[1-9]")
+#: A number of repetitions that leaves nothing to try.
+_EXACT: Final = re.compile(r"\{\d+\}\??")
+#: Characters of a pattern whose comparison takes as long as the rest of a step.
+_PER_STEP: Final = 50
 
 
 def fault_of_pattern(pattern: str) -> str | None:
@@ -248,18 +270,32 @@ def fault_of_pattern(pattern: str) -> str | None:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         return f"is no regular expression ({error})"
-    if _SPECIAL.search(pattern):
-        return "must not have lookaheads, lookbehinds, flags, conditions and references to groups"
-    repetitions = choices = 0
     before = ""
     for part in _PART.findall(pattern):
-        if part[0] in "*+{" and len(part) <= len("{1000,1000}?") and before:
-            if before == ")":
-                return "must not repeat a group"
-            repetitions += 1
-        elif part in ("?", "??", "|"):
-            choices += 1
+        if (before == "(" and part[0] == "?") or (part[0] == "\\" and part[1] in "123456789"):
+            return "must not have lookaheads, lookbehinds, flags, conditions and references to groups"
+        if part[0] in "*+{" and before == ")":
+            return "must not repeat a group"
         before = part
-    if 2 * repetitions + choices > 2 * MAX_REPETITIONS + 1:
+    repetitions, choices = _counts(pattern)
+    if repetitions > MAX_REPETITIONS or 2 * repetitions + choices > MAX_CHOICES:
         return f"must have at most {MAX_REPETITIONS} repetitions (* + {{}}), and fewer beside several ? and |"
     return None
+
+
+def steps_of(pattern: str, length: int) -> int:
+    """Return the steps that a search for a pattern takes at most in a text of ``length`` characters."""
+    repetitions, choices = _counts(pattern)
+    tries = comb(length + repetitions + 1, repetitions + 1) * 2**choices
+    return tries * (_PER_STEP + len(pattern)) // _PER_STEP
+
+
+def _counts(pattern: str) -> tuple[int, int]:
+    """Return the numbers of repetitions and of choices."""
+    repetitions = choices = 0
+    for part in _PART.findall(pattern):
+        if part in ("?", "??", "|"):
+            choices += 1
+        elif part[0] in "*+{" and not _EXACT.fullmatch(part):
+            repetitions += 1
+    return repetitions, choices

@@ -8,7 +8,7 @@ values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -22,18 +22,35 @@ from scrapy_ext.api.extraction.extract_rules import (
     RULE_FIELDS,
     ExtractRule,
     ValueType,
+    steps_of,
 )
 from scrapy_ext.api.extraction.records import FieldSource, SourceCandidate
 from scrapy_ext.api.extraction.xpath import of_css, of_xpath
-from scrapy_ext.server.extraction.auto.extract_rules.evaluating import Evaluator, Selected, TooMuchWorkError
+from scrapy_ext.server.extraction.auto.extract_rules.evaluating import (
+    MAX_WORK,
+    Evaluator,
+    Selected,
+    TooMuchWorkError,
+)
 from scrapy_ext.server.extraction.auto.extract_rules.learning import learned
-from scrapy_ext.server.extraction.auto.extract_rules.values import NoValueError, Piece, converted, text_of
+from scrapy_ext.server.extraction.auto.extract_rules.values import (
+    MAX_PARTS,
+    NoValueError,
+    Origin,
+    Piece,
+    converted,
+    text_of,
+)
 from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.sources import MAX_OTHERS, plain_value
 
 __all__ = ["Applied", "apply_rules", "as_sources", "correct_item"]
 
 _NOTHING: Final = "found nothing"
+#: Steps of patterns that take as long as one visit of the evaluator, and the longest search, which nothing interrupts:
+#: 0.1 s.
+_STEPS_PER_VISIT: Final = 100
+_LONGEST_SEARCH: Final = MAX_WORK // 10
 _OF_ADDRESSES: Final = frozenset({
     ValueType.IMAGE, ValueType.IMAGES, ValueType.URL, ValueType.LINK, ValueType.LINKS, ValueType.MEDIA,
 })  # fmt: skip
@@ -47,6 +64,8 @@ class RuleOutcome(NamedTuple):
     xpath: str | None = None
     #: Values of fields beside it, None for one to remove.
     beside: Mapping[str, str | None] = {}
+    #: Currency that the value was written with, of a field whose currency is that of the item.
+    currency: str | None = None
     #: Rule that was found for an example.
     selector: Mapping[str, str] | None = None
     fault: str | None = None
@@ -71,7 +90,12 @@ def apply_rules(page: Page | None, kind: str, item: Mapping[str, Any], rules: Ma
     The item is not changed. A rule with a fault leaves its field as it is.
     """
     outcomes = _outcomes(page, kind, rules)
-    changed, report = dict(item), {}
+    currency = _changed(item, outcomes).get("currency")
+    for field, outcome in outcomes.items():
+        if outcome.currency is not None and currency not in (None, outcome.currency):
+            fault = f"found a price in {outcome.currency}, and the currency of the item is {currency}"
+            outcomes[field] = RuleOutcome(outcome.rule, selector=outcome.selector, fault=fault)
+    report = {}
     for field, outcome in outcomes.items():
         entry: dict[str, Any] = {"rule": outcome.rule}
         for name in ("xpath", "selector", "fault"):
@@ -80,20 +104,23 @@ def apply_rules(page: Page | None, kind: str, item: Mapping[str, Any], rules: Ma
         if field in item and outcome.fault is None:
             entry["automatic"] = item[field]
         report[field] = entry
-        if outcome.fault is not None:
-            continue
-        beside = dict(outcome.beside)
-        if outcome.value is None:
-            beside |= dict.fromkeys(BESIDE.get(field, ()))
-        for name, value in {
-            **{name: each for name, each in beside.items() if name not in rules},
-            field: outcome.value,
-        }.items():
-            if value is not None:
-                changed[name] = value
-            else:
-                changed.pop(name, None)
-    return Applied(changed, report)
+    return Applied(_changed(item, outcomes), report)
+
+
+def _changed(item: Mapping[str, Any], outcomes: Mapping[str, RuleOutcome]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    right = {field: outcome for field, outcome in outcomes.items() if outcome.fault is None}
+    for field in _widest_first(right):
+        outcome = right[field]
+        values |= dict.fromkeys(BESIDE.get(field, ())) if outcome.value is None else outcome.beside
+    values |= {field: outcome.value for field, outcome in right.items()}
+    changed = {**item, **values}
+    return {name: value for name, value in changed.items() if name not in values or value is not None}
+
+
+def _widest_first(fields: Iterable[str]) -> list[str]:
+    """Return fields in the order in which what is set beside them counts: a currency after the price it came with."""
+    return sorted(fields, key=lambda field: -len(BESIDE.get(field, ())))
 
 
 def as_sources(sources: dict[str, FieldSource], automatic: Mapping[str, Any], applied: Applied) -> None:
@@ -101,16 +128,16 @@ def as_sources(sources: dict[str, FieldSource], automatic: Mapping[str, Any], ap
 
     The automatic value is the first of the other values of such a field.
     """
-    for field, entry in applied.report.items():
-        if "fault" in entry:
-            continue
-        changed = (name for name in BESIDE.get(field, ()) if automatic.get(name) != applied.item.get(name))
-        for name in (field, *changed):
-            former, others = sources.get(name), list[SourceCandidate]()
-            if former is not None and automatic.get(name) != applied.item.get(name):
-                own = SourceCandidate(plain_value(automatic[name]), former.rule, former.xpath, former.text, former.box)
-                others = [own, *former.others][:MAX_OTHERS]
-            sources[name] = FieldSource(f"{EXTRACT_RULES} {entry['rule']}", entry.get("xpath"), others=others)
+    right = {field: entry for field, entry in applied.report.items() if "fault" not in entry}
+    rule_of = {name: field for field in _widest_first(right) for name in BESIDE.get(field, ())}
+    setters = {name: field for name, field in rule_of.items() if automatic.get(name) != applied.item.get(name)}
+    for name, field in (setters | {field: field for field in right}).items():
+        former, others = sources.get(name), list[SourceCandidate]()
+        if former is not None and automatic.get(name) != applied.item.get(name):
+            own = SourceCandidate(plain_value(automatic[name]), former.rule, former.xpath, former.text, former.box)
+            others = [own, *former.others][:MAX_OTHERS]
+        entry = right[field]
+        sources[name] = FieldSource(f"{EXTRACT_RULES} {entry['rule']}", entry.get("xpath"), others=others)
     for field in [name for name in sources if name not in applied.item]:
         del sources[field]
 
@@ -128,7 +155,7 @@ def _outcomes(page: Page | None, kind: str, rules: Mapping[str, Any]) -> dict[st
         except NoValueError as error:
             found[field] = RuleOutcome(str(rule), fault=str(error))
         except TooMuchWorkError:
-            found[field] = RuleOutcome(str(rule), fault="takes too long on this page; write a simpler selector")
+            found[field] = RuleOutcome(str(rule), fault="takes too long on this page; write a simpler rule")
     return found
 
 
@@ -136,8 +163,8 @@ def _outcome(page: Page, evaluator: Evaluator, field: str, kind: ValueType, rule
     if rule.remove:
         return RuleOutcome(str(rule))
     if rule.value is not None:
-        value, beside = converted(page, field, kind, [Piece(rule.value)])
-        return RuleOutcome(str(rule), value, beside=beside)
+        value, beside, currency = converted(page, field, kind, [Piece(rule.value)])
+        return RuleOutcome(str(rule), value, beside=beside, currency=currency)
     selector = None
     chosen = rule
     if rule.example is not None:
@@ -151,12 +178,21 @@ def _outcome(page: Page, evaluator: Evaluator, field: str, kind: ValueType, rule
 
 def _of_selector(page: Page, evaluator: Evaluator, field: str, kind: ValueType, rule: ExtractRule) -> RuleOutcome:
     tree = of_css(rule.css) if rule.css is not None else of_xpath(rule.xpath or "")
-    pieces, first = [], None
-    for item in _read(evaluator.select(tree), rule.attribute):
+    items = evaluator.select(tree)
+    if kind is ValueType.LINES and rule.all:
+        # The text of an element has that of the elements in it.
+        items = evaluator.outermost(items)
+    pieces, first = list[Piece](), None
+    for item in _read(items, rule.attribute):
+        if item.text is None:
+            evaluator.spend_on(item.node)
         piece = _piece(item, kind)
         # An element without a text is a template, or is filled by a script; an image has none.
         if not piece.text and not _has_address(item.node, kind):
             continue
+        if len(pieces) == MAX_PARTS:
+            fault = f"found more than {MAX_PARTS} elements; write a narrower selector"
+            return RuleOutcome(str(rule), fault=fault)
         first = first or item
         pieces.append(piece)
         if not rule.all and kind not in LISTS:
@@ -164,13 +200,15 @@ def _of_selector(page: Page, evaluator: Evaluator, field: str, kind: ValueType, 
     if first is None:
         return RuleOutcome(str(rule), fault=_NOTHING)
     if rule.regex is not None:
-        pieces = [found for piece in pieces if (found := _matched(rule.regex, piece)) is not None]
+        matches = [_matched(evaluator, rule.regex, piece) for piece in pieces]
+        pieces = [found for found in matches if found is not None]
         if not pieces:
             return RuleOutcome(
                 str(rule), fault=f"found {_shown(first, kind)}, in which regex {rule.regex} matches nothing"
             )
-    value, beside = converted(page, field, kind, pieces)
-    return RuleOutcome(str(rule), value, f"{path_of(page, first.node)}{first.suffix}", beside)
+    value, beside, currency = converted(page, field, kind, pieces)
+    xpath = f"{path_of(page, first.node)}{first.suffix}"
+    return RuleOutcome(str(rule), value, xpath, beside, currency)
 
 
 def _read(items: list[Selected], attribute: str | None) -> Iterator[Selected]:
@@ -184,22 +222,28 @@ def _read(items: list[Selected], attribute: str | None) -> Iterator[Selected]:
 
 def _piece(item: Selected, kind: ValueType) -> Piece:
     if item.text is not None:
-        return Piece(one_line(item.text), item.node, item.suffix.startswith("/@"))
-    return Piece(text_of(item.node, kind), item.node)
+        return Piece(one_line(item.text), item.node, Origin.TEXT_NODE if item.place else Origin.ATTRIBUTE)
+    return Piece(text_of(item.node, kind), item.node, Origin.ELEMENT)
 
 
 def _has_address(node: HtmlElement, kind: ValueType) -> bool:
     return kind in _OF_ADDRESSES or (kind is ValueType.DATE and node.get("datetime") is not None)
 
 
-def _matched(pattern: str, piece: Piece) -> Piece | None:
-    """Return what a pattern matches in a text of at most :data:`MAX_SEARCHED` characters."""
+def _matched(evaluator: Evaluator, pattern: str, piece: Piece) -> Piece | None:
+    """Return what a pattern matches; raises :class:`NoValueError` for a longer text than :data:`MAX_SEARCHED`."""
     text = one_line(piece.text)
-    match = re.search(pattern, text) if len(text) <= MAX_SEARCHED else None
+    if len(text) > MAX_SEARCHED:
+        raise NoValueError(text, f"has over {MAX_SEARCHED} characters, which regex does not search")
+    visits = 1 + steps_of(pattern, len(text)) // _STEPS_PER_VISIT
+    if visits > _LONGEST_SEARCH:
+        raise TooMuchWorkError
+    evaluator.spend(visits)
+    match = re.search(pattern, text)
     if match is None:
         return None
     found = match.group(1) if match.re.groups else match.group()
-    return Piece(found, None, True) if found else None
+    return Piece(found) if found else None
 
 
 def _shown(item: Selected, kind: ValueType) -> str:

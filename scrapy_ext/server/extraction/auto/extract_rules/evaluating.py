@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from itertools import islice
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
@@ -21,14 +21,18 @@ from lxml.html import HtmlElement
 from scrapy_ext.api.extraction.xpath import Call, Expression, Literal, Operation, Path, Step, is_positional
 from scrapy_ext.server.extraction.auto.page import Page
 
-#: Elements, texts and functions that the rules of one page may visit and call in all. Rules for ordinary pages need
-#: some thousand each.
+#: Elements, texts and functions that the rules of one page may visit and call in all: 1 to 2 s. Rules for ordinary
+#: pages need some thousand each.
 MAX_WORK: Final = 500_000
-#: Characters of the text of an element that functions read.
-MAX_TEXT: Final = 10_000
+#: Longest text of an element that is kept for further predicates, in characters.
+MAX_KEPT: Final = 10_000
 #: Characters of text, and elements of the outline, that count as one visit.
 _PER_VISIT: Final = 100
+#: Characters for translate(), which makes a table of them.
+_PER_VISIT_OF_TABLE: Final = 10
 _OF_OUTLINE: Final = 20
+#: Elements that are read as the text of one around them, and count as one visit.
+_PER_READ: Final = 4
 
 
 class TooMuchWorkError(Exception):
@@ -43,6 +47,13 @@ class Selected(NamedTuple):
     text: str | None = None
     #: What stands behind the path of the element: ``/@href``, ``/text()``.
     suffix: str = ""
+    #: Where a text stands, as a key of sorting; empty for an element or an attribute.
+    place: tuple[int, ...] = ()
+
+    @property
+    def identity(self) -> tuple[HtmlElement, str, tuple[int, ...]]:
+        """What no other element, attribute or text of the page has."""
+        return self.node, self.suffix, self.place
 
 
 class _Context(NamedTuple):
@@ -70,17 +81,34 @@ class Evaluator:
         found = self._of(expression, _Context(self._root))
         if not isinstance(found, list):
             return []
-        return sorted(found, key=lambda item: self._order.get(item.node, 0))
+        return sorted(found, key=lambda item: item.place or (self._order.get(item.node, 0),))
 
-    def _spend(self, visits: int = 1) -> None:
-        self.work += visits
-        if self.work > MAX_WORK:
+    def spend(self, visits: int = 1) -> None:
+        """Count work before it is done; raises :class:`TooMuchWorkError`."""
+        if self.work + visits > MAX_WORK:
             raise TooMuchWorkError
+        self.work += visits
+
+    def outermost(self, items: list[Selected]) -> list[Selected]:
+        """Return selected elements and texts that lie in none of the elements, of items in the order of the page."""
+        kept, end = [], -1
+        for item in items:
+            position = self._order[item.node]
+            is_element = item.text is None
+            if position >= end or (not is_element and not item.place):
+                kept.append(item)
+                end = self._outline.ends[position] if is_element else end
+        return kept
+
+    def spend_on(self, node: HtmlElement) -> None:
+        """Count the reading of an element with all that is in it."""
+        position = self._order[node]
+        self.spend((self._outline.ends[position] - position) // _PER_READ + 1)
 
     # ── values ──
 
     def _of(self, tree: Expression, context: _Context) -> _Value:
-        self._spend()
+        self.spend()
         match tree:
             case Literal(value):
                 return value
@@ -99,7 +127,7 @@ class Evaluator:
             return self._truth(left) or self._truth(self._of(tree.right, context))
         right = self._of(tree.right, context)
         if sign == "|":
-            return _united(left, right)
+            return self._united(left, right)
         if sign in ("+", "-", "mod"):
             return _computed(sign, self._number(left), self._number(right))
         return self._compared(sign, left, right)
@@ -109,10 +137,11 @@ class Evaluator:
         if isinstance(left, bool) or isinstance(right, bool):
             return _compare(sign, float(self._truth(left)), float(self._truth(right)))
         lefts, rights = (self._each(side) for side in (left, right))
+        self.spend(len(lefts) + len(rights))
         is_number = sign not in ("=", "!=") or isinstance(left, float) or isinstance(right, float)
         if is_number:
             numbers = [_number_of(text) for text in rights]
-            self._spend(len(lefts) * len(numbers))
+            self.spend(len(lefts) * len(numbers))
             return any(_compare(sign, _number_of(text), number) for text in lefts for number in numbers)
         if sign == "=":
             return not set(lefts).isdisjoint(rights)
@@ -130,7 +159,7 @@ class Evaluator:
             return value
         if isinstance(value, bool):
             return "true" if value else "false"
-        return f"{value:g}"
+        return _digits(value)
 
     def _number(self, value: _Value) -> float:
         return float(value) if isinstance(value, float | bool) else _number_of(self._text(value))
@@ -143,14 +172,13 @@ class Evaluator:
             return item.text
         known = self._texts.get(item.node)
         if known is None:
-            pieces, length = [], 0
+            pieces = []
             for piece in item.node.itertext():
-                self._spend(1 + len(piece) // _PER_VISIT)
+                self.spend(1 + len(piece) // _PER_VISIT)
                 pieces.append(piece)
-                length += len(piece)
-                if length > MAX_TEXT:
-                    break
-            known = self._texts[item.node] = "".join(pieces)[:MAX_TEXT]
+            known = "".join(pieces)
+            if len(known) <= MAX_KEPT:
+                self._texts[item.node] = known
         return known
 
     def _call(self, function: str, arguments: tuple[Expression, ...], context: _Context) -> _Value:
@@ -169,7 +197,7 @@ class Evaluator:
         if function == "substring":
             return _substring(self._text(values[0]), [self._number(each) for each in values[1:]])
         texts = [self._text(each) for each in values]
-        self._spend(sum(map(len, texts)) // _PER_VISIT)
+        self.spend(sum(map(len, texts)) // (_PER_VISIT if function != "translate" else _PER_VISIT_OF_TABLE))
         return _of_texts(function, texts)
 
     # ── paths ──
@@ -185,7 +213,7 @@ class Evaluator:
             if first.axis == "descendant-or-self" and len(steps) > 1 and steps[1].axis == "child":
                 # ``//html``: it is a child of the document.
                 html = self._step(steps[1]._replace(axis="self"), [self._root])
-                return self._steps(steps[2:], _united(html, self._step(steps[1], found)))
+                return self._steps(steps[2:], self._united(html, self._step(steps[1], found)))
             steps = steps[1:]
         return self._steps(steps, found)
 
@@ -198,7 +226,7 @@ class Evaluator:
 
     def _step(self, step: Step, items: list[Selected]) -> list[Selected]:
         visited: set[HtmlElement] = set()
-        found: dict[tuple[HtmlElement, str, str | None], Selected] = {}
+        found: dict[tuple[HtmlElement, str, tuple[int, ...]], Selected] = {}
         is_shared = not any(map(is_positional, step.predicates))
         if is_shared and step.axis.startswith("descendant"):
             items = self._outermost(items)
@@ -206,20 +234,21 @@ class Evaluator:
             candidates = list(self._candidates(step, item, visited if is_shared else set()))
             for predicate in step.predicates:
                 candidates = self._filtered(predicate, candidates)
+            self.spend(len(candidates))
             for each in candidates:
-                found.setdefault((each.node, each.suffix, each.text), each)
+                found.setdefault(each.identity, each)
         return list(found.values())
+
+    def _united(self, *sides: _Value) -> list[Selected]:
+        found = [item for side in sides if isinstance(side, list) for item in side]
+        self.spend(len(found))
+        return list({item.identity: item for item in found}.values())
 
     def _outermost(self, items: list[Selected]) -> list[Selected]:
         """Return the elements that lie in none of the others, in the order of the page."""
-        kept, end = [], -1
-        for position, item in sorted(
-            ((self._order[item.node], item) for item in items if item.text is None), key=itemgetter(0)
-        ):
-            if position >= end:
-                kept.append(item)
-                end = self._outline.ends[position]
-        return kept
+        self.spend(len(items))
+        elements = [item for item in items if item.text is None]
+        return self.outermost(sorted(elements, key=lambda item: self._order[item.node]))
 
     def _filtered(self, predicate: Expression, items: list[Selected]) -> list[Selected]:
         kept, size = [], len(items)
@@ -235,8 +264,8 @@ class Evaluator:
         if step.axis == "attribute":
             names = node.keys() if test == "*" else [test]
             for name in names:
-                self._spend()
                 if (value := node.get(name)) is not None:
+                    self.spend(1 + len(value) // _PER_VISIT)
                     yield Selected(node, value, f"/@{name}")
             return
         if item.text is not None:
@@ -257,7 +286,7 @@ class Evaluator:
         """Return the elements below an element that have the tag of a step, and attributes that its predicates need."""
         outline, start = self._outline, self._order[node]
         end = outline.ends[start]
-        self._spend((end - start) // _OF_OUTLINE + 1)
+        self.spend((end - start) // _OF_OUTLINE + 1)
         positions: Iterable[int] = range(start + (step.axis == "descendant"), end)
         if step.test not in ("*", "node()"):
             positions = [at for at in positions if outline.tags[at] == step.test]
@@ -272,14 +301,27 @@ class Evaluator:
         if axis != "child":
             walk = self._below(Step("descendant-or-self", "*", ()), node) if axis.startswith("descendant") else []
         for each in walk:
-            pieces = [each.text, *(inner.tail for inner in each)]
-            self._spend(len(pieces))
-            yield from (Selected(each, piece, "/text()") for piece in pieces if piece)
+            pieces = list(self._pieces(each))
+            self.spend(len(pieces))
+            yield from (Selected(each, piece, "/text()", place) for piece, place in pieces if piece)
+
+    def _pieces(self, node: HtmlElement) -> Iterator[tuple[str | None, tuple[int, ...]]]:
+        """Yield the texts that stand in an element itself, each with its place.
+
+        A place is the position of the last element that begins before the text; behind those that end there, the inner
+        first; behind comments.
+        """
+        place = (self._order[node], 0, 0)
+        yield node.text, (*place, 0)
+        for number, inner in enumerate(node, 1):
+            if (position := self._order.get(inner)) is not None:
+                place = (self._outline.ends[position] - 1, 1, -position)
+            yield inner.tail, (*place, number)
 
     def _walk(self, axis: str, node: HtmlElement, visited: set[HtmlElement]) -> Iterator[HtmlElement]:
         """Yield the elements of an axis, the nearest first, but none behind one that was visited on the same axis."""
         for each in _axis(axis, node):
-            self._spend()
+            self.spend()
             if axis in _SHARED:
                 if each in visited:
                     break
@@ -321,11 +363,6 @@ def _axis(axis: str, node: HtmlElement) -> Iterable[HtmlElement]:
     return (node,)
 
 
-def _united(*sides: _Value) -> list[Selected]:
-    found = (item for side in sides if isinstance(side, list) for item in side)
-    return list({(item.node, item.suffix, item.text): item for item in found}.values())
-
-
 def _compare(sign: str, left: float, right: float) -> bool:
     match sign:
         case "=":
@@ -347,6 +384,15 @@ def _computed(sign: str, left: float, right: float) -> float:
     if sign == "-":
         return left - right
     return left % right if right else float("nan")
+
+
+def _digits(number: float) -> str:
+    """Return a number as XPath writes it, without an exponent."""
+    if math.isnan(number) or math.isinf(number):
+        return "NaN" if math.isnan(number) else f"{'-' if number < 0 else ''}Infinity"
+    if number == int(number):
+        return str(int(number))
+    return f"{Decimal(repr(number)):f}"
 
 
 def _number_of(text: str) -> float:

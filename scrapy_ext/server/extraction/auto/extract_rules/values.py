@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from lxml.html import HtmlElement
 
@@ -25,31 +27,54 @@ from scrapy_ext.server.extraction.auto.page.text import layout_text, lines, show
 from scrapy_ext.server.extraction.auto.products.identifiers import gtin_of
 from scrapy_ext.server.extraction.auto.products.offers import availability_of
 
-#: Parts of a value that are kept of one rule.
+#: Parts of a value that one rule may find.
 MAX_PARTS: Final = 500
 #: Longest value that is no text with line breaks, in characters.
 MAX_TEXT: Final = 2_000
+#: Longest text with line breaks, in characters.
+MAX_LINES: Final = 1_000_000
 _SHOWN: Final = 80
+_IMAGE_PATH: Final = re.compile(r"\.(?:avif|bmp|gif|jpe?g|png|svg|tiff?|webp)$", re.IGNORECASE)
 _WHOLE: Final = re.compile(r"\d{1,9}")
 _RATING: Final = re.compile(r"(\d{1,3}(?:[.,]\d{1,4})?)(?:\s?/\s?(\d{1,3}))?")
 
 
+class Origin(Enum):
+    """Part of a page that a text was read from."""
+
+    ELEMENT = auto()
+    TEXT_NODE = auto()
+    #: Its value is written for machines.
+    ATTRIBUTE = auto()
+    #: A constant, or what a pattern matched.
+    CONSTANT = auto()
+
+
 class Piece(NamedTuple):
-    """Text that a rule found, and its element, None for a constant."""
+    """Text that a rule found, and the element in which it stands, None for a constant."""
 
     text: str
     node: HtmlElement | None = None
-    #: Whether it is the value of an attribute, which is written for machines.
-    is_attribute: bool = False
+    origin: Origin = Origin.CONSTANT
+
+    @property
+    def element(self) -> HtmlElement | None:
+        """The element, if its whole was found."""
+        return self.node if self.origin is Origin.ELEMENT else None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether it is a text of the page for readers."""
+        return self.origin in (Origin.ELEMENT, Origin.TEXT_NODE)
 
 
 class NoValueError(Exception):
-    """The text that was found is no value of the field; the message says what it is not."""
+    """The text that was found is no value of the field; the message says why: ``is no price``."""
 
-    def __init__(self, text: str, what: str) -> None:
+    def __init__(self, text: str, fault: str) -> None:
         shown = one_line(text)
         shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
-        super().__init__(f"found {shown!r}, which is no {what}" if shown else "found an empty text")
+        super().__init__(f"found {repr(shown) if shown else 'an element without a text'}, which {fault}")
 
 
 class Converted(NamedTuple):
@@ -57,6 +82,8 @@ class Converted(NamedTuple):
 
     value: Any
     beside: Mapping[str, str | None] = {}
+    #: Currency that was read with a price whose currency is that of the item.
+    currency: str | None = None
 
 
 def converted(page: Page, field: str, kind: ValueType, pieces: Sequence[Piece]) -> Converted:
@@ -64,19 +91,32 @@ def converted(page: Page, field: str, kind: ValueType, pieces: Sequence[Piece]) 
     if kind in (ValueType.PRICE, ValueType.CURRENCY, ValueType.DATE):
         return _WITH_RAW[kind](page, field, pieces[0])
     if (of_list := _OF_LISTS.get(kind)) is not None:
-        return Converted(of_list(page, pieces[:MAX_PARTS]))
+        found = of_list(page, pieces)
+        return Converted(found) if found else _refused(pieces, kind)
     if kind is ValueType.LINES:
-        text = "\n\n".join(filter(None, map(_lines, pieces[:MAX_PARTS])))
-        return Converted(text) if text else _refused(pieces, kind)
-    text = " ".join(filter(None, (one_line(piece.text) for piece in pieces[:MAX_PARTS])))
+        return _joined_lines(pieces)
+    text = _bounded(" ".join(filter(None, (one_line(piece.text) for piece in pieces))))
     value = _OF_TEXTS[kind](page, text, pieces[0])
-    if value is None or len(text) > MAX_TEXT:
-        raise NoValueError(text, kind.value if len(text) <= MAX_TEXT else f"text of {MAX_TEXT} characters at most")
+    if value is None:
+        raise NoValueError(text, f"is no {kind.value}")
     return Converted(value)
 
 
+def _joined_lines(pieces: Sequence[Piece]) -> Converted:
+    if sum(len(piece.text) for piece in pieces) > MAX_LINES:
+        raise NoValueError(pieces[0].text, f"has over {MAX_LINES} characters in all")
+    text = "\n\n".join(filter(None, map(_lines, pieces)))
+    return Converted(text) if text else _refused(pieces, ValueType.LINES)
+
+
+def _bounded(text: str) -> str:
+    if len(text) > MAX_TEXT:
+        raise NoValueError(text, f"is no text of {MAX_TEXT} characters at most")
+    return text
+
+
 def _refused(pieces: Sequence[Piece], kind: ValueType) -> Converted:
-    raise NoValueError(pieces[0].text, kind.value)
+    raise NoValueError(pieces[0].text, f"is no {kind.value}")
 
 
 # ── values with what they were read from ──
@@ -84,15 +124,15 @@ def _refused(pieces: Sequence[Piece], kind: ValueType) -> Converted:
 
 def _price(page: Page, field: str, piece: Piece) -> Converted:
     place, text = place_on(page), one_line(piece.text)
-    money = from_markup(text, place) if piece.is_attribute or piece.node is None else None
+    money = from_markup(text, place) if not piece.is_shown else None
     if money is None:
         found = prices_in(text, place)
         money = (found.regular or found.price) if field == "regularPrice" else found.price
     if money is None:
-        raise NoValueError(text, ValueType.PRICE.value)
-    if field != "price" or money.currency_raw is None:
-        return Converted(money.amount)
+        raise NoValueError(text, f"is no {ValueType.PRICE.value}")
     code = code_of(money.currency_raw, place)
+    if field != "price":
+        return Converted(money.amount, currency=code)
     # A currency that the page states elsewhere belongs to its own price.
     return Converted(money.amount, {"currency": code, "currencyRaw": money.currency_raw} if code else {})
 
@@ -102,16 +142,16 @@ def _currency(page: Page, _field: str, piece: Piece) -> Converted:
     raw = text if text in CODES else currency_in(text) or text
     code = code_of(raw, place_on(page))
     if code is None:
-        raise NoValueError(text, ValueType.CURRENCY.value)
+        raise NoValueError(text, f"is no {ValueType.CURRENCY.value}")
     return Converted(code, {"currencyRaw": raw})
 
 
 def _date(page: Page, field: str, piece: Piece) -> Converted:
     text = one_line(piece.text)
-    stated = piece.node.get("datetime") if piece.node is not None and not piece.is_attribute else None
+    stated = piece.node.get("datetime") if piece.node is not None and piece.is_shown else None
     found = (dates.read(stated, page) if stated else None) or dates.read(text, page)
     if found is None:
-        raise NoValueError(text, ValueType.DATE.value)
+        raise NoValueError(text, f"is no {ValueType.DATE.value}")
     return Converted(found.iso, {f"{field}Raw": text or found.raw})
 
 
@@ -142,15 +182,19 @@ def _rating(_page: Page, text: str, _piece: Piece) -> dict[str, float] | None:
 
 
 def _url(page: Page, text: str, piece: Piece) -> str | None:
-    return page.link(_reference(piece) or text)
+    if piece.element is None:
+        return page.link(text)
+    reference = _reference(piece)
+    if not reference:
+        raise NoValueError(text, "has no address")
+    return page.link(reference)
 
 
 def _link(page: Page, text: str, piece: Piece) -> dict[str, str] | None:
     url = _url(page, text, piece)
     if url is None:
         return None
-    name = text if piece.node is not None and not piece.is_attribute else ""
-    return {"url": url, "method": "GET", **({"name": name} if name else {})}
+    return {"url": url, "method": "GET", **({"name": text} if text and piece.is_shown else {})}
 
 
 def _image(page: Page, _text: str, piece: Piece) -> dict[str, str] | None:
@@ -183,27 +227,30 @@ _OF_TEXTS: Final[Mapping[ValueType, Callable[[Page, str, Piece], Any]]] = {
 
 def _links(page: Page, pieces: Sequence[Piece]) -> list[dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
-    for piece in pieces:
+    for piece in _with_addresses(pieces):
         link = _link(page, one_line(piece.text), piece)
         if link is not None:
             found.setdefault(link["url"], link)
-    return list(found.values()) or _no_value(pieces, ValueType.LINK)
+    return list(found.values())
 
 
 def _images(page: Page, pieces: Sequence[Piece]) -> list[dict[str, str]]:
     urls = dict.fromkeys(url for piece in pieces for url in _image_urls(page, piece))
-    return [{"url": url} for url in list(urls)[:MAX_IMAGES]] or _no_value(pieces, ValueType.IMAGE)
+    return [{"url": url} for url in list(urls)[:MAX_IMAGES]]
 
 
 def _media(page: Page, pieces: Sequence[Piece]) -> list[dict[str, str]]:
-    urls = dict.fromkeys(filter(None, (_url(page, one_line(piece.text), piece) for piece in pieces)))
-    return [{"url": url} for url in urls] or _no_value(pieces, ValueType.URL)
+    found = (_url(page, one_line(piece.text), piece) for piece in _with_addresses(pieces))
+    return [{"url": url} for url in dict.fromkeys(filter(None, found))]
+
+
+def _with_addresses(pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """Return the pieces without elements that have no address, unless none is left."""
+    return [piece for piece in pieces if piece.element is None or _reference(piece)] or pieces
 
 
 def _texts(_page: Page, pieces: Sequence[Piece]) -> list[str]:
-    return list(filter(None, (one_line(piece.text)[:MAX_TEXT] for piece in pieces))) or _no_value(
-        pieces, ValueType.TEXT
-    )
+    return [text for piece in pieces if (text := _bounded(one_line(piece.text)))]
 
 
 def _authors(page: Page, pieces: Sequence[Piece]) -> list[dict[str, str]]:
@@ -214,11 +261,11 @@ def _authors(page: Page, pieces: Sequence[Piece]) -> list[dict[str, str]]:
         url = page.link(_reference(piece)) if len(names) == 1 else None
         for name in names:
             found.setdefault(name.casefold(), {"name": name, "nameRaw": raw, **({"url": url} if url else {})})
-    return list(found.values()) or _no_value(pieces, ValueType.AUTHORS)
+    return list(found.values())
 
 
 def _breadcrumbs(page: Page, pieces: Sequence[Piece]) -> list[dict[str, Any]]:
-    if len(pieces) == 1 and (node := pieces[0].node) is not None and not pieces[0].is_attribute and len(node):
+    if len(pieces) == 1 and (node := pieces[0].element) is not None and len(node):
         trail = [
             Breadcrumb(name=one_line(crumb.name) or None, url=page.link(crumb.url))
             for crumb in trail_of(node, page.base_url)
@@ -228,14 +275,14 @@ def _breadcrumbs(page: Page, pieces: Sequence[Piece]) -> list[dict[str, Any]]:
         trail = [
             Breadcrumb(name=name, url=page.link(_reference(piece)))
             for piece in pieces
-            if (name := one_line(piece.text)[:MAX_TEXT])
+            if (name := _bounded(one_line(piece.text)))
         ]
-    return [as_dict(crumb) for crumb in trail[:MAX_BREADCRUMBS]] or _no_value(pieces, ValueType.BREADCRUMBS)
+    return [as_dict(crumb) for crumb in trail[:MAX_BREADCRUMBS]]
 
 
 def _gtins(_page: Page, pieces: Sequence[Piece]) -> list[dict[str, str]]:
     found = [gtin for piece in pieces if (gtin := gtin_of(one_line(piece.text)[:_SHOWN])) is not None]
-    return [as_dict(gtin) for gtin in found] or _no_value(pieces, ValueType.GTIN)
+    return [as_dict(gtin) for gtin in found]
 
 
 _OF_LISTS: Final[Mapping[ValueType, Callable[[Page, Sequence[Piece]], list[Any]]]] = {
@@ -247,10 +294,6 @@ _OF_LISTS: Final[Mapping[ValueType, Callable[[Page, Sequence[Piece]], list[Any]]
     ValueType.BREADCRUMBS: _breadcrumbs,
     ValueType.GTIN: _gtins,
 }
-
-
-def _no_value(pieces: Sequence[Piece], kind: ValueType) -> list[Any]:
-    raise NoValueError(pieces[0].text, kind.value)
 
 
 # ── parts of elements ──
@@ -266,24 +309,32 @@ def text_of(node: HtmlElement, kind: ValueType) -> str:
 
 
 def _lines(piece: Piece) -> str:
-    return piece.text.strip() if piece.node is not None and not piece.is_attribute else lines(piece.text)
+    return piece.text.strip() if piece.is_shown else lines(piece.text)
 
 
 def _reference(piece: Piece) -> str | None:
     """Return the address that an element leads to; of a link in it, if it is none."""
-    node = piece.node
-    if node is None or piece.is_attribute:
-        return piece.text if piece.is_attribute else None
-    inner = node if node.get("href") or node.get("src") else next(node.iter("a", "source"), None)
-    reference: str | None = (inner.get("href") or inner.get("src")) if inner is not None else None
-    return reference
+    if piece.element is None:
+        return None
+    for node in (piece.element, next(piece.element.iter("a", "source"), None)):
+        if node is not None and (reference := node.get("href") or node.get("src") or node.get("content")):
+            return str(reference)
+    return None
 
 
 def _image_urls(page: Page, piece: Piece) -> list[str]:
-    node = piece.node
-    if node is None or piece.is_attribute:
+    node = piece.element
+    if node is None:
         return [url] if (url := page.link(one_line(piece.text))) else []
-    if reference := node.get("href") or node.get("content"):
+    reference = node.get("content")
+    # Most links around images lead to pages.
+    if not reference and (node.tag == "link" or _IMAGE_PATH.search(_path(page.link(node.get("href"))))):
+        reference = node.get("href")
+    if reference:
         return [url] if (url := page.link(reference)) else []
     chosen = [node] if node.tag == "img" else list(node.iter("img"))[:MAX_IMAGES]
     return [image.url for image in of_nodes(page, chosen)]
+
+
+def _path(url: str | None) -> str:
+    return urlsplit(url).path if url else ""
