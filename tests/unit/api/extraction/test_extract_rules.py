@@ -54,7 +54,11 @@ def test_faults_name_the_place(rule: dict[str, Any], place: str, message: str) -
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"(.+)", r"Brand:\s*(.+?)\s*$", r"[^)*+]+", r"\d{1,3}(?:,\d+)?", r"(?P<code>\w+)", r"a|b|c", r"\(\?x"]
+    "pattern",
+    [
+        *(r"(.+)", r"Brand:\s*(.+)", r"[^)*+]+", r"\d{1,3}(?:,\d+)?", r"(?P<code>\w+)", r"a|b|c", r"\(\?x"),
+        *(r"\d{4}-\d{2}-\d{2}", r"\d+(?:[.,]\d+)?\s?(?:EUR|USD)", r"\\1", "[(?=]x", r"\\(a)"),
+    ],
 )
 def test_patterns_are_accepted(pattern: str) -> None:
     assert fault_of_pattern(pattern) is None
@@ -68,7 +72,13 @@ def test_patterns_are_accepted(pattern: str) -> None:
         "(?:a*){5}",
         "a?" * 9 + "a" * 9,
         "(a|b)" * 9,
-        ".*.*.*.*x",
+        ".*.*.*x",
+        "a{1,9}b{2,}c{,3}",
+        "a{00000000000000,09999}" * 3,
+        "a+?.+?[ab]+?(?:b|$b)",
+        r"\\(?=a)",
+        "(?<!a)b",
+        "(?P<n>a)(?P=n)",
         r"(a)\1",
         "(?=a)",
         "(?i)a",
@@ -79,8 +89,21 @@ def test_patterns_without_a_bound_are_refused(pattern: str) -> None:
     assert fault_of_pattern(pattern) is not None
 
 
-@pytest.mark.parametrize("pattern", [".*.*.*x", "(?:a|aa)[ab]*[ab]*x"])
+@pytest.mark.parametrize("pattern", [".*.*x", "(?:a|aa)(?:a|aa)(?:a|aa)[ab]*[ab]*x"])
 def test_the_slowest_accepted_patterns_end(pattern: str) -> None:
     """Without a bound this would take longer than the test may."""
     assert fault_of_pattern(pattern) is None
     assert re.search(pattern, "a" * MAX_SEARCHED) is None
+
+
+def test_selectors_and_patterns_have_a_length_in_all() -> None:
+    rule = {"css": "a " * 240 + ".x"}
+    rules = {f"field{number}": rule for number in range(11)}
+    (fault,) = check({**HTTP, "extractRules": rules})
+    assert (fault.field, fault.status) == ("extractRules", 400)
+    assert fault.rule == "must have at most 5000 characters of selectors and patterns, got 5302"
+
+
+def test_nothing_is_parsed_for_an_unknown_field() -> None:
+    (fault,) = check({**HTTP, "extractRules": {"naem": {"css": "a{"}}})
+    assert (fault.field, fault.status) == ("extractRules.naem", 422)

@@ -32,7 +32,7 @@ from scrapy_ext.server.extraction.auto.extract_rules.evaluating import (
     Selected,
     TooMuchWorkError,
 )
-from scrapy_ext.server.extraction.auto.extract_rules.learning import learned
+from scrapy_ext.server.extraction.auto.extract_rules.learning import is_example_of, learned
 from scrapy_ext.server.extraction.auto.extract_rules.values import (
     MAX_PARTS,
     NoValueError,
@@ -44,13 +44,13 @@ from scrapy_ext.server.extraction.auto.extract_rules.values import (
 from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.sources import MAX_OTHERS, plain_value
 
-__all__ = ["Applied", "apply_rules", "as_sources", "correct_item"]
+__all__ = ["Applied", "apply_rules", "as_sources", "correct_item", "is_example_of"]
 
 _NOTHING: Final = "found nothing"
 #: Steps of patterns that take as long as one visit of the evaluator, and the longest search, which nothing interrupts:
 #: 0.1 s.
 _STEPS_PER_VISIT: Final = 100
-_LONGEST_SEARCH: Final = MAX_WORK // 10
+_LONGEST_SEARCH: Final = MAX_WORK // 20
 _OF_ADDRESSES: Final = frozenset({
     ValueType.IMAGE, ValueType.IMAGES, ValueType.URL, ValueType.LINK, ValueType.LINKS, ValueType.MEDIA,
 })  # fmt: skip
@@ -243,7 +243,8 @@ def _matched(evaluator: Evaluator, pattern: str, piece: Piece) -> Piece | None:
     if match is None:
         return None
     found = match.group(1) if match.re.groups else match.group()
-    return Piece(found) if found else None
+    origin = Origin.ATTRIBUTE if piece.origin is Origin.ATTRIBUTE else Origin.MATCH
+    return Piece(found, None, origin) if found else None
 
 
 def _shown(item: Selected, kind: ValueType) -> str:

@@ -23,7 +23,7 @@ from scrapy_ext.server.extraction.auto.page import Page
 
 #: Elements, texts and functions that the rules of one page may visit and call in all: 1 to 2 s. Rules for ordinary
 #: pages need some thousand each.
-MAX_WORK: Final = 500_000
+MAX_WORK: Final = 1_000_000
 #: Longest text of an element that is kept for further predicates, in characters.
 MAX_KEPT: Final = 10_000
 #: Characters of text, and elements of the outline, that count as one visit.
@@ -32,7 +32,7 @@ _PER_VISIT: Final = 100
 _PER_VISIT_OF_TABLE: Final = 10
 _OF_OUTLINE: Final = 20
 #: Elements that are read as the text of one around them, and count as one visit.
-_PER_READ: Final = 4
+_PER_READ: Final = 2
 
 
 class TooMuchWorkError(Exception):
@@ -264,8 +264,9 @@ class Evaluator:
         if step.axis == "attribute":
             names = node.keys() if test == "*" else [test]
             for name in names:
+                self.spend()
                 if (value := node.get(name)) is not None:
-                    self.spend(1 + len(value) // _PER_VISIT)
+                    self.spend(len(value) // _PER_VISIT)
                     yield Selected(node, value, f"/@{name}")
             return
         if item.text is not None:

@@ -40,13 +40,14 @@ _RATING: Final = re.compile(r"(\d{1,3}(?:[.,]\d{1,4})?)(?:\s?/\s?(\d{1,3}))?")
 
 
 class Origin(Enum):
-    """Part of a page that a text was read from."""
+    """Part of a page or a rule that a text was read from."""
 
     ELEMENT = auto()
     TEXT_NODE = auto()
     #: Its value is written for machines.
     ATTRIBUTE = auto()
-    #: A constant, or what a pattern matched.
+    #: What a pattern matched in a text that is not an attribute.
+    MATCH = auto()
     CONSTANT = auto()
 
 
@@ -124,7 +125,7 @@ def _refused(pieces: Sequence[Piece], kind: ValueType) -> Converted:
 
 def _price(page: Page, field: str, piece: Piece) -> Converted:
     place, text = place_on(page), one_line(piece.text)
-    money = from_markup(text, place) if not piece.is_shown else None
+    money = from_markup(text, place) if piece.origin in (Origin.ATTRIBUTE, Origin.CONSTANT) else None
     if money is None:
         found = prices_in(text, place)
         money = (found.regular or found.price) if field == "regularPrice" else found.price

@@ -10,7 +10,7 @@ import pytest
 from scrapy_ext.api.extraction.extract_rules import BESIDE, RULE_FIELDS, ValueType, faults_of, faults_of_kind
 from scrapy_ext.api.extraction.records import FieldSource, SourceCandidate
 from scrapy_ext.server.extraction.auto import _EXTRACTORS, items
-from scrapy_ext.server.extraction.auto.extract_rules import apply_rules, as_sources, correct_item
+from scrapy_ext.server.extraction.auto.extract_rules import apply_rules, as_sources, correct_item, is_example_of
 from scrapy_ext.server.extraction.auto.page import Page
 
 URL = "https://shop.example/lamps/1"
@@ -76,6 +76,8 @@ CASES: list[tuple[str, str, dict[str, Any], Any]] = [
         [{"url": "https://shop.example/a.jpg"}, {"url": "https://shop.example/b.jpg"}],
     ),
     ("product", "canonicalUrl", {"css": "link[rel=canonical]"}, "https://shop.example/lamps/one"),
+    ("product", "canonicalUrl", {"value": "/x"}, "https://shop.example/x"),
+    ("product", "canonicalUrl", {"css": ".by a::attr(href)"}, "https://shop.example/jane"),
     (
         "product",
         "breadcrumbs",
@@ -155,6 +157,9 @@ def test_the_fields_of_rules_are_fields_of_the_items() -> None:
         ("images", {"css": "h1"}, "found 'Lamp One', which is no image"),
         ("canonicalUrl", {"css": ".page", "attribute": "class", "regex": "p(.*)x"}, "matches nothing"),
         ("aggregateRating", {"css": "h1"}, "which is no rating"),
+        ("canonicalUrl", {"css": "h1"}, "found 'Lamp One', which has no address"),
+        ("mainImage", {"css": ".by a"}, "found 'Jane Doe', which is no image"),
+        ("regularPrice", {"value": "cheap"}, "found 'cheap', which is no price"),
         ("sku", {"example": "ZZ-9"}, "is in no element of this page"),
     ],
 )
@@ -190,6 +195,107 @@ def test_the_automatic_value_is_the_first_of_the_others() -> None:
     assert sources == {"name": FieldSource("extractRules h1", "/html/body/h1", others=[own, shown])}
 
 
+def faults(html: str, rules: dict[str, Any], item: dict[str, Any] | None = None) -> dict[str, str]:
+    """The faults of the rules of a product, by field."""
+    report = correct_item("product", f"<html><body>{html}", URL, item or {}, rules).report
+    return {field: entry["fault"] for field, entry in report.items() if "fault" in entry}
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_price_and_its_currency_never_contradict(is_reversed: bool) -> None:
+    def applied(*rules: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+        chosen = dict(reversed(rules) if is_reversed else rules)
+        item = correct_item("product", PAGE, URL, {"price": "1.00", "currency": "USD", "currencyRaw": "$"}, chosen).item
+        return {name: item.get(name) for name in ("price", "currency", "currencyRaw")}
+
+    price = ("price", {"css": ".now"})
+    assert applied(price, ("currency", {"css": ".gone"})) == {"price": "12.99", "currency": "EUR", "currencyRaw": "EUR"}
+    assert applied(price, ("currency", {"value": "CHF"})) == {"price": "12.99", "currency": "CHF", "currencyRaw": "CHF"}
+    removed = applied(("price", {"remove": True}), ("currency", {"value": "CHF"}))
+    assert removed == {"price": None, "currency": "CHF", "currencyRaw": "CHF"}
+
+
+def test_the_source_of_a_currency_is_the_rule_that_set_it() -> None:
+    item = {"price": "1.00", "currency": "USD", "currencyRaw": "$"}
+    applied = correct_item("product", PAGE, URL, item, {"currency": {"value": "CHF"}, "price": {"css": ".now"}})
+    sources = {name: FieldSource("text on the page") for name in item}
+    as_sources(sources, item, applied)
+    rules = {name: source.rule for name, source in sources.items()}
+    currency = "extractRules value CHF"
+    assert rules == {"price": "extractRules .now", "currency": currency, "currencyRaw": currency}
+
+
+def test_a_regular_price_has_the_currency_of_the_item() -> None:
+    item = {"price": "1.00", "currency": "USD"}
+    found = faults(PAGE, {"regularPrice": {"css": ".old"}}, item)
+    assert found == {"regularPrice": "found a price in EUR, and the currency of the item is USD"}
+    assert not faults(PAGE, {"regularPrice": {"css": ".old"}, "price": {"css": ".now"}}, item)
+
+
+def test_a_match_in_a_text_is_read_as_the_text_is() -> None:
+    html = "<html lang=de><body><p content=1.299>1.299 EUR</p>"
+    of_text = correct_item("product", html, URL, {}, {"price": {"css": "p", "regex": "(.+) EUR"}})
+    assert of_text.item["price"] == "1299"
+    of_attribute = correct_item("product", html, URL, {}, {"price": {"css": "p::attr(content)", "regex": "(.+)"}})
+    assert of_attribute.item["price"] == "1.299"
+
+
+def test_texts_are_joined_in_their_order_and_equal_ones_kept() -> None:
+    html = "<html><body><p>Hello <b>big</b> <i>big</i> world</p>"
+    applied = correct_item("product", html, URL, {}, {"name": {"css": "p ::text", "all": True}})
+    assert applied.item["name"] == "Hello big big world"
+
+
+def test_an_image_is_read_from_links_to_images_and_images_in_links() -> None:
+    html = '<a class="a" href="/page.html"><img src="/small.jpg"></a><a href="/big.PNG?x=1"><img src="/s.jpg"></a>'
+    rules = {"mainImage": {"css": ".a"}, "images": {"css": "a"}}
+    item = correct_item("product", f"<html><body>{html}", URL, {}, rules).item
+    assert item["mainImage"] == {"url": "https://shop.example/small.jpg"}
+    assert [image["url"].rpartition("/")[2] for image in item["images"]] == ["small.jpg", "big.PNG?x=1"]
+
+
+def test_items_without_an_address_are_left_out() -> None:
+    html = "<html><body><ul><li>One</li><li><a href='/2'>Two</a></li></ul>"
+    items_of = correct_item("productNavigation", html, URL, {}, {"items": {"css": "li"}}).item["items"]
+    assert items_of == [{"url": "https://shop.example/2", "method": "GET", "name": "Two"}]
+    report = correct_item("productNavigation", html, URL, {}, {"items": {"css": "li:first-child"}}).report
+    assert report["items"]["fault"] == "found 'One', which has no address"
+
+
+def test_long_values_are_faults_and_never_cut() -> None:
+    long = "<p>" + "word " * 600 + "</p>"
+    for field in ("name", "features", "breadcrumbs"):
+        assert "is no text of 2000 characters at most" in faults(long, {field: {"css": "p"}})[field]
+    regex = faults(long, {"sku": {"css": "p", "regex": "word"}})["sku"]
+    assert "which has over 200 characters, which regex does not search" in regex
+    many = faults("<i>x</i>" * 501, {"features": {"css": "i"}})
+    assert many == {"features": "found more than 500 elements; write a narrower selector"}
+    huge = f"<p>{'word ' * 210_000}</p>"
+    assert "has over 1000000 characters" in faults(huge, {"description": {"css": "p", "all": True}})["description"]
+
+
+def test_text_with_line_breaks_has_each_text_once() -> None:
+    html = "<html><body>" + "<div>" * 100 + "<p>One.</p>" + "</div>" * 100 + "<div>Two.</div>"
+    applied = correct_item("product", html, URL, {}, {"description": {"css": "div, p", "all": True}})
+    assert applied.item["description"] == "One.\n\nTwo."
+
+
+@pytest.mark.parametrize(
+    ("length", "regex"), [(199, "(?:a|b)?[ab]*?.+?(?:b|$b)"), (199, "(?:a|b)?(?:a|aa)[ab]*[ab]*x")]
+)
+def test_a_slow_search_is_a_fault_of_its_rule(length: int, regex: str) -> None:
+    rules = {"name": {"css": "p", "regex": regex}, "sku": {"css": "b"}}
+    assert not [*faults_of(rules)]
+    applied = correct_item("product", f"<html><body><p>{'a' * length}</p><b>A-1</b>", URL, {}, rules)
+    assert "takes too long on this page" in applied.report["name"]["fault"]
+    assert applied.item == {"sku": "A-1"}
+
+
+def test_many_searches_share_the_limit_of_work() -> None:
+    html = f"<p>{'a' * 199}</p>" * 400
+    assert "takes too long" in faults(html, {"name": {"css": "p", "all": True, "regex": "[ab]*[ab]*x"}})["name"]
+
+
 def test_too_much_work_is_a_fault() -> None:
     page = Page("<ul>" + "<li>x</li>" * 5_000, URL)
     applied = apply_rules(page, "product", {}, {"name": {"xpath": "//li[count(preceding-sibling::li)=4999]"}})
@@ -216,3 +322,25 @@ def test_an_example_gives_a_selector(html: str, example: str, selector: dict[str
     assert applied.item["sku"] == example
     again = correct_item("product", f"<html><body>{html}", URL, {}, {"sku": selector})
     assert again.item == applied.item
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "example", "value", "is_right"),
+    [
+        ("product", "price", "12,99 €", "12.99", True),
+        ("product", "price", "12,99 €", "12.98", False),
+        ("product", "availability", "Ausverkauft", "OutOfStock", True),
+        ("product", "brand", "Acme", {"name": "Acme"}, True),
+        ("product", "features", "cheap", ["bright", "cheap"], True),
+        ("product", "features", "dear", ["bright", "cheap"], False),
+        ("product", "canonicalUrl", "/lamps/one", "https://shop.example/lamps/one", True),
+        ("product", "description", "One. Two.", "One.\n\nTwo.", True),
+        ("product", "price", "cheap", "12.99", False),
+        ("article", "datePublished", "3. Mai 2024", "2024-05-03T10:00:00Z", True),
+        ("article", "datePublished", "4. Mai 2024", "2024-05-03T10:00:00Z", False),
+    ],
+)
+def test_an_example_is_compared_as_a_value_of_its_field(
+    kind: str, field: str, example: str, value: Any, is_right: bool
+) -> None:
+    assert is_example_of(Page(PAGE, URL), kind, field, example, value) is is_right
