@@ -286,7 +286,7 @@ def fault_of_pattern(pattern: str) -> str | None:
 def steps_of(pattern: str, length: int) -> int:
     """Return the steps that a search for a pattern takes at most in a text of ``length`` characters."""
     repetitions, choices = _counts(pattern)
-    tries = comb(length + repetitions + 1, repetitions + 1) * 2**choices
+    tries = comb(length + repetitions + 1, repetitions + 1) << choices
     return tries * (_PER_STEP + len(pattern)) // _PER_STEP
 
 
