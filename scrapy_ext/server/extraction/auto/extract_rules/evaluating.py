@@ -52,7 +52,7 @@ class Selected(NamedTuple):
 
     @property
     def identity(self) -> tuple[HtmlElement, str, tuple[int, ...]]:
-        """What no other element, attribute or text of the page has."""
+        """Key that no other element, attribute or text of the page has."""
         return self.node, self.suffix, self.place
 
 

@@ -65,7 +65,7 @@ class Piece(NamedTuple):
 
     @property
     def is_shown(self) -> bool:
-        """Whether it is a text of the page for readers."""
+        """True for a text of the page for readers."""
         return self.origin in (Origin.ELEMENT, Origin.TEXT_NODE)
 
 
