@@ -32,7 +32,7 @@ from scrapy_ext.server.extraction.auto.extract_rules.evaluating import (
     Selected,
     TooMuchWorkError,
 )
-from scrapy_ext.server.extraction.auto.extract_rules.learning import is_example_of, learned
+from scrapy_ext.server.extraction.auto.extract_rules.learning import learned
 from scrapy_ext.server.extraction.auto.extract_rules.values import (
     MAX_PARTS,
     NoValueError,
@@ -44,7 +44,7 @@ from scrapy_ext.server.extraction.auto.extract_rules.values import (
 from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.sources import MAX_OTHERS, plain_value
 
-__all__ = ["Applied", "apply_rules", "as_sources", "correct_item", "is_example_of"]
+__all__ = ["Applied", "apply_rules", "as_sources", "correct_item"]
 
 _NOTHING: Final = "found nothing"
 #: Steps of patterns that take as long as one visit of the evaluator, and the longest search, which nothing interrupts:

@@ -7,15 +7,14 @@ classes without numbers, tags; then the label before the value; the position in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.api.extraction.extract_rules import RULE_FIELDS, ExtractRule
+from scrapy_ext.api.extraction.extract_rules import ExtractRule
 from scrapy_ext.api.extraction.xpath import XPathError, of_css, of_xpath
 from scrapy_ext.server.extraction.auto.extract_rules.evaluating import Evaluator
-from scrapy_ext.server.extraction.auto.extract_rules.values import NoValueError, Origin, Piece, converted
 from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.text import shown_text
 
@@ -29,7 +28,6 @@ MAX_OUTSIDE: Final = 6
 MAX_LABEL: Final = 40
 #: Attributes with values for machines.
 _ATTRIBUTES: Final = ("content", "href", "src", "datetime", "value", "data-sku", "data-price", "data-id")
-_MIDNIGHT: Final = "T00:00:00"
 _MARKS: Final = ("itemprop", "property", "name", "data-testid", "data-test", "data-qa")
 #: Names that are the same on other pages: those of frameworks have numbers or capitals in them.
 _NAME: Final = re.compile(r"-?[a-z][a-z_]*(?:-+[a-z_]+){0,5}")
@@ -49,32 +47,6 @@ def learned(page: Page, evaluator: Evaluator, example: str) -> ExtractRule | Non
             if found and found[0].node is node:
                 return ExtractRule(**{name: selector}, attribute=attribute)  # type: ignore[arg-type]
     return None
-
-
-def is_example_of(page: Page, kind: str, field: str, example: str, value: Any) -> bool:
-    """Return whether the value of a field is the one of an example, such as ``12.99`` for ``12,99 €``.
-
-    An example of a list is one of its values, and an example of a day has no time.
-    """
-    wanted = one_line(example)
-    if isinstance(value, str) and one_line(value) == wanted:
-        return True
-    try:
-        read = converted(page, field, RULE_FIELDS[kind][field], [Piece(wanted, None, Origin.MATCH)]).value
-    except NoValueError:
-        return False
-    return _agrees(read, value)
-
-
-def _agrees(wanted: Any, found: Any) -> bool:
-    """Return whether a value has all that another one has."""
-    if isinstance(wanted, Mapping):
-        return isinstance(found, Mapping) and all(_agrees(each, found.get(name)) for name, each in wanted.items())
-    if isinstance(wanted, list):
-        return isinstance(found, list) and all(any(_agrees(each, other) for other in found) for each in wanted)
-    if isinstance(wanted, str) and isinstance(found, str) and wanted.endswith(_MIDNIGHT):
-        return found.startswith(wanted.removesuffix(_MIDNIGHT))
-    return bool(wanted == found)
 
 
 def _places(page: Page, wanted: str) -> list[tuple[HtmlElement, str | None]]:

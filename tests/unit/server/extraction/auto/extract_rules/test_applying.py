@@ -10,7 +10,7 @@ import pytest
 from scrapy_ext.api.extraction.extract_rules import BESIDE, RULE_FIELDS, ValueType, faults_of, faults_of_kind
 from scrapy_ext.api.extraction.records import FieldSource, SourceCandidate
 from scrapy_ext.server.extraction.auto import _EXTRACTORS, items
-from scrapy_ext.server.extraction.auto.extract_rules import apply_rules, as_sources, correct_item, is_example_of
+from scrapy_ext.server.extraction.auto.extract_rules import apply_rules, as_sources, correct_item
 from scrapy_ext.server.extraction.auto.page import Page
 
 URL = "https://shop.example/lamps/1"
@@ -322,25 +322,3 @@ def test_an_example_gives_a_selector(html: str, example: str, selector: dict[str
     assert applied.item["sku"] == example
     again = correct_item("product", f"<html><body>{html}", URL, {}, {"sku": selector})
     assert again.item == applied.item
-
-
-@pytest.mark.parametrize(
-    ("kind", "field", "example", "value", "is_right"),
-    [
-        ("product", "price", "12,99 €", "12.99", True),
-        ("product", "price", "12,99 €", "12.98", False),
-        ("product", "availability", "Ausverkauft", "OutOfStock", True),
-        ("product", "brand", "Acme", {"name": "Acme"}, True),
-        ("product", "features", "cheap", ["bright", "cheap"], True),
-        ("product", "features", "dear", ["bright", "cheap"], False),
-        ("product", "canonicalUrl", "/lamps/one", "https://shop.example/lamps/one", True),
-        ("product", "description", "One. Two.", "One.\n\nTwo.", True),
-        ("product", "price", "cheap", "12.99", False),
-        ("article", "datePublished", "3. Mai 2024", "2024-05-03T10:00:00Z", True),
-        ("article", "datePublished", "4. Mai 2024", "2024-05-03T10:00:00Z", False),
-    ],
-)
-def test_an_example_is_compared_as_a_value_of_its_field(
-    kind: str, field: str, example: str, value: Any, is_right: bool
-) -> None:
-    assert is_example_of(Page(PAGE, URL), kind, field, example, value) is is_right
