@@ -41,6 +41,8 @@ _REST_CHUNKS: Final = 64
 _HOP_BY_HOP: Final = frozenset(
     (b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"te", b"trailer", b"upgrade")
 )
+#: Begins of requests that may be sent again.
+_REPEATABLE: Final = (b"GET ", b"HEAD ", b"OPTIONS ")
 _FAILURES_KEPT: Final = 256
 
 
@@ -182,6 +184,11 @@ class PageProxy:
         try:
             writer.write(await _answer_head(there))
         except (asyncio.LimitOverrunError, ValueError):
+            raise _Refused("502 Bad Gateway") from None
+        except (OSError, asyncio.IncompleteReadError):
+            # Of a connection that ends without an answer, Chromium may send a request once more, also an order.
+            if head.forward.startswith(_REPEATABLE):
+                raise
             raise _Refused("502 Bad Gateway") from None
         await self._relay(there, writer)
 

@@ -54,6 +54,20 @@ async def test_a_body_is_passed_on_up_to_its_length_and_nothing_after_it(target:
     assert [(call.path, call.body) for call in target.calls[before:]] == [("/upload", b"data")]
 
 
+@pytest.mark.parametrize(("method", "is_answered"), [("GET", False), ("HEAD", False), ("POST", True), ("DELETE", True)])
+async def test_what_may_not_be_sent_twice_is_answered_where_the_site_ends_the_connection(
+    target: Target, method: str, is_answered: bool
+) -> None:
+    async def nothing(call: Call, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    url = target.handle("/order", nothing)
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
+        answer = await speak(proxy, f"{method} {url} HTTP/1.1\nHost: x\nContent-Length: 0\n\n")
+    assert (answer.startswith(b"HTTP/1.1 502 "), FAILURE_HEADER.encode() in answer) == (is_answered, is_answered)
+    assert is_answered or not answer
+
+
 async def test_a_tunnel_carries_both_ways(target: Target) -> None:
     target.page("/tunnel", "through")
     async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
