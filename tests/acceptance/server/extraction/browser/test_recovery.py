@@ -190,6 +190,20 @@ def test_a_driver_that_hangs_is_replaced(hanging: Any, site: Target) -> None:
     assert not Path(f"/proc/{driver}").exists()
 
 
+def test_a_form_is_sent_once_where_the_site_ends_the_connection(own: Any, site: Target) -> None:
+    running, _ = own
+
+    async def nothing(call: object, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    site.handle("/order", nothing)
+    url = site.page("/shop", "<form action=/order method=post><button>buy</button></form>")
+    actions = [{"action": "click", "selector": {"type": "css", "value": "button"}}]
+    result = running.result(url=url, browserHtml=True, actions=actions)
+    assert "could not be loaded" in result["actions"][0]["error"]
+    assert len(site.calls_of("/order")) == 1
+
+
 def test_what_actions_sent_is_not_sent_again_when_the_browser_dies(own: Any, site: Target) -> None:
     running, own_browsers = own
 
