@@ -125,8 +125,9 @@ def _markup_features(page: Page) -> dict[str, float]:
 
 
 def _address_features(page: Page) -> dict[str, float]:
-    host, _, path = page.url.lower()[:2000].partition("//")[2].partition("/")
-    path = "/" + path
+    site, _, path = page.url.lower()[:2000].partition("//")[2].partition("/")
+    # A port such as 42015 is not a year.
+    host, path = site.rpartition("@")[2].partition(":")[0], "/" + path
     says = {
         f"page_url_{name}": float(bool(words.search(path) or words.search(host))) for name, words in URL_SAYS.items()
     }

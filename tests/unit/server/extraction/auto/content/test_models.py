@@ -95,3 +95,9 @@ def test_the_page_of_a_product_is_known_as_one() -> None:
     </ul></main>"""
     kinds = kinds_of("https://shop.example.org/products/mooring-rope", head, body)
     assert max(kinds, key=kinds.__getitem__) == "product"
+
+
+@pytest.mark.parametrize("site", ["shop.example:42015", "user@shop.example:42015"])
+def test_a_port_says_nothing_about_a_page(site: str) -> None:
+    body = f"<main><h1>Rope</h1>{f'<p>{PROSE}</p>' * 4}</main>"
+    assert kinds_of(f"http://{site}/rope", "", body) == kinds_of("http://shop.example/rope", "", body)
