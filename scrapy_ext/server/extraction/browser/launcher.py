@@ -98,7 +98,7 @@ _ARGUMENTS: Final = (
 )
 #: Messages of Chromium when it cannot start its sandbox. Containers often allow user namespaces, and no chroot in them.
 _SANDBOX: Final = re.compile(r"sandbox|sys_chroot|zygote", re.IGNORECASE)
-#: Chromium detects the encoding of a page that declares none, but never UTF-8, which it reads as windows-1252 by default.
+#: Chromium detects the encoding of a page that declares none, but not UTF-8, which it reads as windows-1252 by default.
 _SETTINGS: Final = "--blink-settings=defaultTextEncodingName=UTF-8"
 #: Not by interception, which costs each page more processor time than the images of a small one.
 _SETTINGS_WITHOUT_IMAGES: Final = ",imagesEnabled=false,downloadableBinaryFontsEnabled=false"
