@@ -99,10 +99,10 @@ _ARGUMENTS: Final = (
 #: Messages of Chromium when it cannot start its sandbox. Containers often allow user namespaces, and no chroot in them.
 _SANDBOX: Final = re.compile(r"sandbox|sys_chroot|zygote", re.IGNORECASE)
 #: Chromium detects the encoding of a page that declares none, but not UTF-8, which it reads as windows-1252 by default.
-_SETTINGS: Final = "--blink-settings=defaultTextEncodingName=UTF-8"
+DEFAULT_ENCODING: Final = "--blink-settings=defaultTextEncodingName=UTF-8"
 #: Not by interception, which costs each page more processor time than the images of a small one.
-_SETTINGS_WITHOUT_IMAGES: Final = ",imagesEnabled=false,downloadableBinaryFontsEnabled=false"
-_WITHOUT_IMAGES: Final = "--autoplay-policy=document-user-activation-required"
+_NO_IMAGES: Final = ",imagesEnabled=false,downloadableBinaryFontsEnabled=false"
+_NO_AUTOPLAY: Final = "--autoplay-policy=document-user-activation-required"
 
 
 class Launcher:
@@ -166,7 +166,7 @@ class Launcher:
 
     async def _start(self, driver: Playwright, path: Path, images: bool) -> Chromium:
         heap = f"--js-flags=--max-old-space-size={self._limits.page_heap_mib}"
-        settings = [_SETTINGS] if images else [_SETTINGS + _SETTINGS_WITHOUT_IMAGES, _WITHOUT_IMAGES]
+        settings = [DEFAULT_ENCODING] if images else [DEFAULT_ENCODING + _NO_IMAGES, _NO_AUTOPLAY]
         return await driver.chromium.launch(
             executable_path=path,
             args=[*_ARGUMENTS, heap, *settings],

@@ -1,20 +1,24 @@
-"""The text of a page by HTTP is that of Chromium, whatever its encoding and wherever that is declared."""
+"""The text of a page by HTTP is that of the service's Chromium, whatever its encoding and wherever that is declared."""
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
+from scrapy_ext.server.extraction.browser import find_browser
+from scrapy_ext.server.extraction.browser.launcher import DEFAULT_ENCODING
 from scrapy_ext.server.extraction.encodings import text_of
 from tests.support.handwritten_site import Target
 
 pytestmark = pytest.mark.long
 
 TEXTS = {
+    "utf-8": "Der Preis für Ihre größere Tür beträgt 49,90 €",
     "windows-1252": "Das schöne Wetter lädt viele Gäste in die größeren Gärten über der Brücke ein",
     "iso-8859-2": "Największa księgarnia została otwarta w środę, świeżą kawę można kupić",
     "windows-1250": "Největší knihkupectví bylo otevřeno ve středu, čerstvou kávu lze koupit",
@@ -77,8 +81,8 @@ def target() -> Iterator[Target]:
 @pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
     with sync_playwright() as driver:
-        path = shutil.which("chromium-headless-shell") or driver.chromium.executable_path
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        path = find_browser(None, os.environ, Path(driver.chromium.executable_path))
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox", DEFAULT_ENCODING])
         yield browser.new_page()
         browser.close()
 

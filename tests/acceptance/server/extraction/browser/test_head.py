@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
 
+from scrapy_ext.server.extraction.browser import find_browser
 from scrapy_ext.server.extraction.outgoing import LANGUAGE, accept_language, user_agent
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
@@ -33,7 +35,7 @@ def test_the_head_of_a_request_by_http_is_that_of_chromium(target: Target, host:
     arguments = ["--no-sandbox", f"--host-rules={rules}", *identity]
     url = target.url("/head") if host == "localhost" else f"http://{host}/head"
     with sync_playwright() as driver:
-        path = shutil.which("chromium-headless-shell") or driver.chromium.executable_path
+        path = find_browser(None, os.environ, Path(driver.chromium.executable_path))
         browser = driver.chromium.launch(executable_path=path, args=arguments)
         browser.new_page().goto(url)
         browser.close()
