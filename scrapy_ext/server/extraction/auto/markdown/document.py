@@ -1,8 +1,8 @@
 """Model of a document between HTML and Markdown: blocks, and the spans of text in them.
 
-It has what CommonMark and the tables and struck text of GFM can express, and no more: a reader makes it of a page or a
-PDF, and :mod:`.writing` writes it. Each span carries its whole style, so that marks never cross, whatever the page
-nests in what.
+It has what CommonMark and the tables, tasks and struck text of GFM can express, and no more: a reader makes it of a
+page or a PDF, and :mod:`.writing` writes it. Each span carries its whole style, so that marks never cross, whatever the
+page nests in what.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class SpanKind(Enum):
     #: ``text`` is the alternative text, ``url`` the address.
     IMAGE = "image"
     BREAK = "break"
+    #: Box before a task of a list; ``text`` is ``x`` for one that is done, else a space.
+    BOX = "box"
 
 
 class Span(NamedTuple):

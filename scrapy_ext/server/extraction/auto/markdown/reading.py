@@ -146,7 +146,7 @@ class Reader:
                 return
             elif self._skips(position) or self._takes_whole(position):
                 if outline.tags[position] in _CONTROLS:
-                    self._append(_SPACE)
+                    self._take_control(position)
                 self._text(tails[position], 2 * position + 1)
                 position = ends[position]
             else:
@@ -346,6 +346,23 @@ class Reader:
         else:
             self._append(Span(SpanKind.BREAK, style=self._style))
 
+    def _take_control(self, position: int) -> None:
+        if self._is_box(position):
+            self._append(Span(SpanKind.BOX, "x" if "checked" in self._outline.attributes[position] else " "))
+        self._append(_SPACE)
+
+    def _is_box(self, position: int) -> bool:
+        """Return whether a control is the box of a task: the first thing of an item, and not to be clicked.
+
+        Boxes that can be clicked are in filters and forms, but for those that are named after tasks.
+        """
+        attributes, item = self._outline.attributes[position], self._containers[-1]
+        if attributes.get("type", "").lower() != "checkbox" or position in self._page.hidden:
+            return False
+        if not item.items or item.items[-1] or self._in_cell or settled(self._spans):
+            return False
+        return "disabled" in attributes or "task" in attributes.get("class", "")
+
     def _take_image(self, position: int) -> None:
         if self._options.images and self._selection.has_image(position):
             found = image_of(self._page, position)
@@ -450,7 +467,7 @@ class Reader:
             self._append(self._code_span(" ".join("".join(self._code).split())))
             self._code = []
         spans, self._spans = settled(span for span in self._spans if span.text or span.kind is not SpanKind.CODE), []
-        if not spans:
+        if all(span.kind is SpanKind.BOX for span in spans):
             return
         if self._heading is not None:
             spans = one_line(span._replace(style=span.style._replace(strong=False)) for span in spans)

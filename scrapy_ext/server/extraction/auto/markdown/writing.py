@@ -135,6 +135,8 @@ def _written(span: Span, *, cell: bool) -> str:
             return _code(span.text, cell=cell)
         case SpanKind.IMAGE:
             return f"![{escaped(span.text, cell=cell)}]({address(span.url)})"
+        case SpanKind.BOX:
+            return f"[{span.text}]"
     return " " if cell else "\\\n"
 
 

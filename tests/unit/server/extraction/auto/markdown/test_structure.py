@@ -42,6 +42,18 @@ def test_a_list_below_an_item_is_in_the_item_also_where_the_page_nests_it_wrongl
     assert all_of("<ul><li>a</li><ul><li>b</li></ul></ul>") == "- a\n  - b\n"
 
 
+def test_tasks_of_a_list_keep_their_boxes() -> None:
+    box = '<input type="checkbox" disabled class="task-list-item-checkbox"'
+    html = f"""<ul><li>{box} checked> Lay the <b>rope</b></li><li><p>{box}>Wait</p></li>
+      <li><label><input type=checkbox class=task-item>Sail</label> [x]</li><li>{box}></li></ul>"""
+    assert all_of(html) == "- [x] Lay the **rope**\n- [ ] Wait\n- [ ] Sail \\[x\\]\n"
+
+
+def test_boxes_of_filters_and_menus_are_none_of_tasks() -> None:
+    html = "<ul><li><input type=checkbox> Red<li>Blue <input type=checkbox disabled><li><input disabled>Green</ul>"
+    assert all_of(html) == "- Red\n- Blue\n- Green\n"
+
+
 def test_empty_items_and_blocks_are_left_out() -> None:
     assert all_of("<ul><li><li> <li>a</ul><h2></h2><p> <b> </b><blockquote></blockquote><ul><li></ul>") == "- a\n"
 
