@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,9 +38,16 @@ AS_ANOTHER = (
 )
 
 
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A home that the other user reaches without capabilities, which Chromium drops: pytest's folders are private."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
 @pytest.mark.long
-def test_the_log_says_whether_pages_are_shown_in_the_sandbox(tmp_path: Path) -> None:
-    tmp_path.chmod(0o777)
+def test_the_log_says_whether_pages_are_shown_in_the_sandbox(home: Path) -> None:
     root = os.geteuid() == 0
     for user in [(), AS_ANOTHER] if root else [()]:
         done = subprocess.run(
@@ -47,7 +56,7 @@ def test_the_log_says_whether_pages_are_shown_in_the_sandbox(tmp_path: Path) -> 
             text=True,
             timeout=200,
             check=True,
-            env={**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)},
+            env={**os.environ, "HOME": str(home), "TMPDIR": str(home)},
         )
         allowed = subprocess.run([*user, "unshare", "-U", "true"], capture_output=True, check=False).returncode == 0
         wanted = allowed and (bool(user) or not root)
