@@ -72,6 +72,8 @@ class Entry:
     is_interrupted: bool = False
     #: Keys of the paid answers that it has used.
     answers: list[bytes] = field(default_factory=list)
+    #: Whether a later attempt, here or in the next run, makes its items again.
+    is_superseded: bool = False
 
     @property
     def is_local(self) -> bool:
@@ -208,14 +210,14 @@ class Tracker:
             return None
         return entry
 
-    def again(self, entry: Entry, request: Request) -> None:
-        """Run a complete entry once more."""
-        entry.request = request
-        entry.attempt += 1
-        entry.error = None
-        entry.is_finished = False
-        entry.children.clear()
-        self._enter(entry)
+    def again(self, entry: Entry, request: Request) -> Entry:
+        """Return the entry of the next attempt of a complete one: tasks that a callback left behind keep the former
+        entry, so that nothing of them counts for the next attempt."""
+        entry.is_superseded = True
+        following = Entry(entry.fp, request, entry.host, entry.stored, None, entry.slot, entry.request_bytes)
+        following.attempt = entry.attempt + 1
+        following.answers = entry.answers
+        return self._enter(following)
 
     def drop(self, entry: Entry) -> None:
         """Remove an entry that is not in the engine."""

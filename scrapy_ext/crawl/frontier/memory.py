@@ -89,9 +89,7 @@ class Memory:
     def run_again(self, entry: Entry, request: Request) -> None:
         """Run a complete entry once more, which makes its local requests again."""
         self.local.difference_update(entry.local_fps)
-        entry.local_fps.clear()
-        self.tracker.again(entry, request)
-        self.push(entry)
+        self.push(self.tracker.again(entry, request))
         self.wake()
 
     def pop(self) -> Entry | None:

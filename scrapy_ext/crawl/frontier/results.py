@@ -174,7 +174,11 @@ class Results:
             self._finished.add(entry, self._memory.tracker.unfinished)
 
     def add_item(self, entry: Entry, record: bytes) -> bool:
-        """Add an item of a request; return false if the request is complete."""
+        """Add an item of a request; return false if the request is complete. The item of a task that an earlier attempt
+        left behind is dropped, for the later one makes it again."""
+        if entry.is_superseded:
+            self._crawler.stats.inc_value("frontier/superseded_items")
+            return True
         if not self._memory.tracker.is_open(entry):
             return False
         entry.add_item(record)
@@ -230,6 +234,7 @@ class Results:
         )
         if decided is Verdict.LEAVE:
             self.left_items += len(entry.items)
+            entry.is_superseded = True
             self._committer.discard(entry)
             return
         if decided is Verdict.RUN_AGAIN and entry.stored is not None:

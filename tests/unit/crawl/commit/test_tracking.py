@@ -160,13 +160,17 @@ def test_a_request_that_is_tried_again_is_complete_again(tracker, completed):
     entry.children["child"] = 2
     entry.error = "ValueError: no"
     tracker.finished(tracker.handed_out(entry))
+    entry.answers.append(b"paid")
     again = Request(url("1"))
-    tracker.again(entry, again)
-    assert (entry.attempt, entry.error, entry.children, entry.is_complete) == (2, None, {}, False)
-    assert (tracker.unfinished, tracker.is_open(entry)) == (1, True)
-    assert tracker.handed_out(entry) is again
+    following = tracker.again(entry, again)
+    assert (following.attempt, following.error, following.children, following.is_complete) == (2, None, {}, False)
+    assert (following.stored, following.slot, following.answers) == (entry.stored, entry.slot, [b"paid"])
+    assert (tracker.unfinished, tracker.is_open(following)) == (1, True)
+    # Tasks that the first attempt left behind do not count for the second.
+    assert (tracker.is_open(entry), entry.is_superseded, following.is_superseded) == (False, True, False)
+    assert tracker.handed_out(following) is again
     tracker.finished(again)
-    assert completed == [entry, entry]
+    assert completed == [entry, following]
 
 
 def test_entries_of_slots_that_are_given_up_can_be_dropped(tracker, completed):
