@@ -1,4 +1,5 @@
-"""Validation of fields beyond the contract: sessions, captured responses, ``experimental``, rules, Markdown.
+"""Validation of fields beyond the contract: sessions, captured responses, ``experimental``, rules, Markdown,
+probabilities.
 
 Those that hosted services have as well have the forms that clients of such services send. Members that this package
 does not have are refused by name.
@@ -22,6 +23,7 @@ from scrapy_ext.api.extraction.fields import (
     MAX_CAPTURE_LENGTH,
     MAX_SESSION_CONTEXT,
     MAX_SESSION_CONTEXT_LENGTH,
+    MIN_PROBABILITY,
 )
 from scrapy_ext.api.violations import Violation
 
@@ -105,6 +107,11 @@ def _markdown_options(options: dict[str, Any]) -> Iterator[Violation]:
         yield from _switch(f"{MARKDOWN_OPTIONS}.{name}", options.get(name, True))
 
 
+def _min_probability(least: float) -> Iterator[Violation]:
+    if not 0 <= least <= 1:
+        yield Violation(MIN_PROBABILITY, f"must be 0 to 1, got {least}", "Write 0.5 for 50 %, for example.")
+
+
 EXTENSION_FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
     "session": _session,
     "sessionContext": _session_context,
@@ -113,6 +120,7 @@ EXTENSION_FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
     "experimental": _experimental,
     extract_rules.EXTRACT_RULES: extract_rules.faults_of,
     MARKDOWN_OPTIONS: _markdown_options,
+    MIN_PROBABILITY: _min_probability,
 }
 
 

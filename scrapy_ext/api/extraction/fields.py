@@ -36,6 +36,7 @@ MAX_CAPTURE_LENGTH: Final = 1000
 class JsonType(str, Enum):
     STRING = "string"
     BOOLEAN = "boolean"
+    NUMBER = "number"
     OBJECT = "object"
     ARRAY = "array"
     ANY = "any JSON value"
@@ -80,6 +81,10 @@ EXTRACT_TYPES: Final = (
 #: The options field of each kind.
 OPTIONS: Final = {kind: f"{kind}Options" for kind in EXTRACT_TYPES}
 
+#: Field with the least probability of items and entries, and the member of results that has what is left out.
+MIN_PROBABILITY: Final = "minProbability"
+LEFT_OUT: Final = "leftOut"
+
 #: Output of a page as Markdown, with its options: of this package's service alone.
 MARKDOWN: Final = "markdown"
 MARKDOWN_OPTIONS: Final = "markdownOptions"
@@ -118,7 +123,7 @@ CAPTURE_RESOURCES: Final = (
 )
 CAPTURE_MATCHES: Final = ("exact", "contains", "startsWith", "endsWith")
 
-_STRING, _BOOLEAN, _OBJECT, _ARRAY, _ANY = JsonType
+_STRING, _BOOLEAN, _NUMBER, _OBJECT, _ARRAY, _ANY = JsonType
 _HTTP, _BROWSER = RequestKind.HTTP, RequestKind.BROWSER
 
 FIELDS: Final[dict[str, Field]] = {
@@ -159,6 +164,7 @@ FIELDS: Final[dict[str, Field]] = {
         Field("customAttributes", _OBJECT, "Attributes to extract: name to {type, description, enum}."),
         Field("fieldSources", _BOOLEAN, "Return the rule, element and other values of each field.", extension=True),
         Field("extractRules", _OBJECT, "Rules by field that correct the kind on this page.", extension=True),
+        Field(MIN_PROBABILITY, _NUMBER, "Leave out items and entries of a lower probability, 0 to 1.", extension=True),
         Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
         Field("includeShadowRoots", _BOOLEAN, "Write open shadow roots into browserHtml.", _BROWSER, extension=True),
         Field("requestCookies", _ARRAY, "Cookies to send: {name, value, domain} objects."),

@@ -16,9 +16,10 @@ from scrapy_ext.api.extraction.extension_forms import EXTENSION_FORMS
 from scrapy_ext.api.extraction.fields import EXTRACT_FROM, OPTIONS, Field, JsonType
 from scrapy_ext.api.violations import Violation
 
-_JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
+_JSON_TYPES: Final[dict[JsonType, tuple[type | tuple[type, ...], str]]] = {
     JsonType.STRING: (str, "a string"),
     JsonType.BOOLEAN: (bool, "true or false"),
+    JsonType.NUMBER: ((int, float), "a number"),
     JsonType.OBJECT: (dict, "an object"),
     JsonType.ARRAY: (list, "an array"),
 }
@@ -48,7 +49,9 @@ def form_of(field: Field, value: object) -> Iterator[Violation]:
         return
     if field.type is not JsonType.ANY:
         expected, words = _JSON_TYPES[field.type]
-        if not isinstance(value, expected):
+        # For Python, true and false are integers.
+        is_other = isinstance(value, bool) and field.type is not JsonType.BOOLEAN
+        if is_other or not isinstance(value, expected):
             yield Violation(field.name, f"must be {words}, got {_json_type(value)}", "Change its type.")
             return
     if field.choices and value not in field.choices:

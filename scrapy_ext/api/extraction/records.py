@@ -53,6 +53,7 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     custom_attributes: dict[str, Any] = {}
     field_sources: bool = False
     extract_rules: dict[str, dict[str, Any]] = {}
+    min_probability: float | None = None
     include_iframes: bool = False
     include_shadow_roots: bool = False
     request_cookies: list[dict[str, Any]] = []
@@ -151,6 +152,13 @@ class FieldSource(msgspec.Struct, frozen=True, omit_defaults=True):
     others: list[SourceCandidate] = []
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """Items or entries that are left out of a result: their number, and the highest of their probabilities."""
+
+    count: int
+    probability: float
+
+
 class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
     """The body of a 200 answer.
 
@@ -158,8 +166,8 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     clients of such services also expect ``url`` (final) and ``statusCode``. ``http_response_body`` and ``screenshot``
     are Base64. Automatic extraction is an object in the schema of zyte-common-items under the name of its kind.
     ``custom_attributes`` has ``values`` and ``metadata``; ``field_sources`` maps fields of the item to their source in
-    the page (:class:`FieldSource`), and ``extract_rules`` to what the rule of each did. ``markdown`` is the page as
-    Markdown. ``redirects`` lists the redirects from the requested URL to the page. ``network_capture`` lists responses
+    the page (:class:`FieldSource`), and ``extract_rules`` to what the rule of each did. ``left_out`` maps the kind, or
+    the lists of its item, to what ``minProbability`` leaves out of them. ``markdown`` is the page as Markdown. ``redirects`` lists the redirects from the requested URL to the page. ``network_capture`` lists responses
     as ``{url, statusCode, headers, httpResponseBody}``; ``experimental`` has ``responseCookies`` if they were requested
     there.
     """
@@ -180,6 +188,7 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     custom_attributes: dict[str, Any] | None = None
     field_sources: dict[str, FieldSource] | None = None
     extract_rules: dict[str, dict[str, Any]] | None = None
+    left_out: dict[str, LeftOut] | None = None
     markdown: str | None = None
     article: dict[str, Any] | None = None
     article_list: dict[str, Any] | None = None

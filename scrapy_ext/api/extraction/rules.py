@@ -22,6 +22,7 @@ from scrapy_ext.api.extraction.fields import (
     EXTRACT_TYPES,
     FIELDS,
     MADE_OF_PAGE,
+    MIN_PROBABILITY,
     OUTPUTS,
     PAGE_OPTIONS,
     JsonType,
@@ -411,10 +412,10 @@ def _cookies_in_one_place(fields: _Fields) -> Iterator[Violation]:
 
 
 def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
-    """``customAttributes``, ``fieldSources`` and ``extractRules`` require automatic extraction."""
+    """``customAttributes``, ``fieldSources``, ``extractRules`` and ``minProbability`` require automatic extraction."""
     kinds = [kind for kind in EXTRACT_TYPES if fields.get(kind)]
     if not kinds:
-        names = ("customAttributes", "fieldSources", EXTRACT_RULES)
+        names = ("customAttributes", "fieldSources", EXTRACT_RULES, MIN_PROBABILITY)
         remedy = f"Request one of {', '.join(EXTRACT_TYPES)}."
         yield from _each_set(fields, names, "needs a kind of automatic extraction", remedy)
     elif _is_set(fields, EXTRACT_RULES):

@@ -19,7 +19,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
-from scrapy_ext.api.extraction.fields import PAGE_OPTIONS
+from scrapy_ext.api.extraction.fields import MIN_PROBABILITY, PAGE_OPTIONS
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, ExtractTransport
 from scrapy_ext.client.extraction.budget import Budget, OverBudgetError
@@ -29,6 +29,7 @@ from scrapy_ext.commands.extraction.input_lines import CallError, InputLine, Lin
 from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import NOT_SENT, Recorder, RecordWriter, failed, refused, type_of
 from scrapy_ext.commands.extraction.resume import Comparison, Done
+from scrapy_ext.crawl.extraction.doubtful import Doubts, for_service, without_doubts
 from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, policy_of, prices_of
 from scrapy_ext.crawl.extraction.response import to_response
 from scrapy_ext.crawl.extraction.rule_files import UsedRules
@@ -55,6 +56,8 @@ class ExtractService:
         self._asking = asyncio.Lock()
         #: What the rules of sites did.
         self.rules = RuleReports()
+        #: What is left out for its probability.
+        self.doubts = Doubts()
         self._bounds = Bounds(max_size=settings.getint("DOWNLOAD_MAXSIZE"))
         self._has_prices = bool(names.EXTRACT_API_PRICES.read(settings))
         self._budget = Budget(names.EXTRACT_API_MAX_REQUESTS.read(settings), names.EXTRACT_API_MAX_COST.read(settings))
@@ -98,15 +101,23 @@ class ExtractService:
         return self._budget.spent.cost if self._has_prices else None
 
     async def extract(self, fields: Mapping[str, Any], domain: str, used: UsedRules | None = None) -> dict[str, Any]:
-        """As :meth:`~scrapy_ext.client.extraction.client.ExtractClient.extract`, with the rules of the site applied, by
-        the service or here."""
-        sent = with_rules(fields, used, await self.accepted() if used is not None else ())
+        """As :meth:`~scrapy_ext.client.extraction.client.ExtractClient.extract`, with the rules of the site and
+        ``minProbability`` applied, by the service or here."""
+        depends = used is not None or MIN_PROBABILITY in fields
+        accepted = await self.accepted() if depends else frozenset()
+        sent = for_service(with_rules(fields, used, accepted), accepted)
         result = await self._client.extract(sent, domain=domain, bounds=self._bounds)
-        if used is None or result.get(used.kind) is None:
-            return result
-        url = result.get("url") or fields["url"]
+        if used is not None and result.get(used.kind) is not None:
+            result = await self._corrected(fields["url"], used, result)
+        result = without_doubts(fields, result)
+        self.doubts.add(fields, result, result.get("url") or fields["url"])
+        return result
+
+    async def _corrected(self, requested: str, used: UsedRules, result: dict[str, Any]) -> dict[str, Any]:
+        """Return the result with the item after the rules of its site, applied by the service or here."""
+        url = result.get("url") or requested
         if not are_applied(result):
-            response = to_response(Request(fields["url"]), result)
+            response = to_response(Request(requested), result)
             try:
                 found = await asyncio.to_thread(corrected, used, response)
             except NotAppliedError as error:

@@ -26,6 +26,7 @@ from scrapy_ext.client.extraction.errors import BanError
 from scrapy_ext.crawl.extraction.closing import CrawlEnd, end_of
 from scrapy_ext.crawl.extraction.content import is_routed
 from scrapy_ext.crawl.extraction.cookies import CrawlCookies
+from scrapy_ext.crawl.extraction.doubtful import Doubts, without_doubts
 from scrapy_ext.crawl.extraction.download import Downloads
 from scrapy_ext.crawl.extraction.escalation import BrowserHosts
 from scrapy_ext.crawl.extraction.plan import Exchange, Plan
@@ -52,12 +53,13 @@ class Extraction:
         self._downloads = Downloads(crawler, session.span_attributes)
         self._browser_hosts = BrowserHosts()
         self._rules = RuleReports()
+        self._doubts = Doubts()
         #: Whether any request had a response.
         self.has_response = False
         self.limiter = self._service.limiter
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._service.close, signal=signals.spider_closed)
-        crawler.signals.connect(self._count_rules, signal=signals.spider_closed)
+        crawler.signals.connect(self._count_reports, signal=signals.spider_closed)
 
     async def respond(self, request: Request) -> Response | None:
         """Return the response of the service to a request, None for one that goes direct.
@@ -92,6 +94,7 @@ class Extraction:
                 reason = "ban"
             else:
                 response = await self._corrected(exchange, read(exchange, answer.result))
+                self._leave_out(exchange, response)
                 self._cookies.store(exchange.request, response, answer.sent, self._service.accepted)
                 if by_browser is None:
                     return response
@@ -122,8 +125,14 @@ class Extraction:
         self._rules.add(used, result[EXTRACT_RULES], response.url)
         return response
 
-    def _count_rules(self) -> None:
-        for name, value in self._rules.counts.items():
+    def _leave_out(self, exchange: Exchange, response: Response) -> None:
+        """Leave out of the result of a response what is below ``minProbability``, if the service did not."""
+        result = without_doubts(exchange.fields, response.extract_result)  # type: ignore[attr-defined]
+        response.extract_result = result  # type: ignore[attr-defined]
+        self._doubts.add(exchange.fields, result, response.url)
+
+    def _count_reports(self) -> None:
+        for name, value in (self._rules.counts | self._doubts.counts).items():
             self._crawler.stats.set_value(name, value)
 
     def is_routed(self, request: Request) -> bool:

@@ -30,7 +30,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
-from scrapy_ext.api.extraction.fields import RequestKind, kind_of
+from scrapy_ext.api.extraction.fields import MIN_PROBABILITY, RequestKind, kind_of
 from scrapy_ext.api.extraction.forms import REDIRECTS
 from scrapy_ext.client.extraction import Bounds
 from scrapy_ext.client.extraction.retry_policy import RetryPolicy
@@ -43,6 +43,7 @@ from scrapy_ext.crawl.extraction.cookies import (
     cookie_field,
     for_service,
 )
+from scrapy_ext.crawl.extraction.doubtful import for_service as doubts_for_service
 from scrapy_ext.crawl.extraction.escalation import Escalation
 from scrapy_ext.crawl.extraction.from_settings import RequestPolicies, params_of, policy_of
 from scrapy_ext.crawl.extraction.headers import (
@@ -133,7 +134,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         follow redirects; so is one by browser, whose cookies may log in.
         """
         asks_for_cookies = self.keeps_cookies and self.kind == BROWSER and RESPONSE_COOKIES not in self.fields
-        has_parts = bool(self.body.omitted_headers) or self.rules is not None
+        has_parts = bool(self.body.omitted_headers) or self.rules is not None or MIN_PROBABILITY in self.fields
         return not self.is_safe or bool(self.redirects_kept_by) or has_parts or asks_for_cookies
 
     @property
@@ -143,7 +144,10 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
     def fields_for(self, accepted: Collection[str]) -> Mapping[str, Any]:
         """Return the fields to send to a service that accepts these besides those of the contract: with the fields by
-        which Scrapy follows redirects, keeps cookies and leaves out headers. Values of the user stay."""
+        which Scrapy follows redirects, keeps cookies and leaves out headers. Values of the user stay.
+
+        Raises :class:`ContractError` for a field that is not sent, but applied here, and breaks a rule.
+        """
         fields, is_by_browser = dict(self.fields), self.kind == BROWSER
         if self.body.has_scrapy_cookies and REQUEST_COOKIES in fields:
             cookies = for_service(fields.pop(REQUEST_COOKIES), accepted)
@@ -159,7 +163,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         if self.keeps_cookies and not are_read and RESPONSE_COOKIES in accepted:
             fields.setdefault(RESPONSE_COOKIES, True)
         # They are of the site: they count, too, where the user names all fields (meta extract_api_automap False).
-        return with_rules(fields, self.rules, accepted)
+        return doubts_for_service(with_rules(fields, self.rules, accepted), accepted)
 
 
 class Plan:

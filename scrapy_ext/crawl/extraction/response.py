@@ -21,6 +21,7 @@ from scrapy.responsetypes import responsetypes
 from yarl import URL
 
 from scrapy_ext.api.extraction import MADE_OF_PAGE, OUTPUTS, ExtractResult
+from scrapy_ext.api.extraction.fields import LEFT_OUT
 from scrapy_ext.api.extraction.forms import BASE64_FIELDS
 from scrapy_ext.client.extraction.errors import TOO_LARGE, TooLargeError, UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import hold_of
@@ -89,7 +90,7 @@ def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> 
         response = _rendered(html, headers, common)
     elif body is not None:
         response = CLASSES[_class_of(headers, url, body)](**common, body=body)
-    elif any(decoded.get(name) is not None for name in MADE_OF_PAGE):
+    elif any(decoded.get(name) is not None for name in (*MADE_OF_PAGE, LEFT_OUT)):
         response = ExtractHtmlResponse(**common, encoding="utf-8")
     elif decoded.get("screenshot") is not None:
         response = ExtractResponse(**common, body=decoded["screenshot"])

@@ -18,6 +18,7 @@ import pybase64
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
 from scrapy_ext.api.extraction.fields import MARKDOWN
+from scrapy_ext.api.extraction.min_probability import without_doubtful
 from scrapy_ext.api.extraction.problems import ExtractionError, timed_out
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
@@ -397,10 +398,14 @@ class ExtractionService:
         domain = domain_of(request.url)
         with inner_span("extract", {"scrapy_ext.kind": kind or MARKDOWN}):
             found = await self.extractors.work(task, domain=domain, key=caller.name)
+        item, result.field_sources = found.item, found.sources
+        if kind is not None and request.min_probability is not None:
+            item, result.left_out = without_doubtful(kind, item, request.min_probability)
+            if item is None:
+                result.field_sources = None
         if kind is not None:
-            setattr(result, _ATTRIBUTES[kind], found.item)
+            setattr(result, _ATTRIBUTES[kind], item)
         result.markdown = found.markdown
-        result.field_sources = found.sources
         result.extract_rules = found.rules
         if asked:
             result.custom_attributes = await self._attributes.answer(asked, found)
