@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy_poet.injection import Injector, get_callback, is_callback_requiring_scrapy_response
@@ -26,6 +27,7 @@ from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.compatibility.items import item_class
 from scrapy_ext.crawl.extraction.content import needed_of
+from scrapy_ext.crawl.extraction.doubtful import is_left_out
 from scrapy_ext.crawl.extraction.response_classes import FLAG
 from scrapy_ext.poet.middleware import set_lookup
 
@@ -59,6 +61,11 @@ _KEPT_META: Final = (
 )
 
 
+class LeftOutError(IgnoreRequest):
+    """The item that a callback depends on is left out (``minProbability``). The callback is not called; the errback is,
+    with this error, which Scrapy does not log as one."""
+
+
 class ExtractProvider(PageObjectInputProvider):
     """A page object input provider of scrapy-poet, for SCRAPY_POET_PROVIDERS.
 
@@ -78,12 +85,13 @@ class ExtractProvider(PageObjectInputProvider):
     async def __call__(
         self, to_provide: Set[Callable[..., Any]], request: Request, response: Response, crawler: Crawler
     ) -> list[Any]:
-        """Called by scrapy-poet. Raises :class:`UnexpectedAnswerError` for an answer without a requested output."""
+        """Called by scrapy-poet. Raises :class:`UnexpectedAnswerError` for an answer without a requested output, and
+        :class:`LeftOutError` for an item that is left out."""
         provided = {dependency: _made(dependency, response) for dependency in to_provide}
         missing = {dependency for dependency, made in provided.items() if made is None}
         for dependency in missing:
             # A requested output that is missing would be missing again.
-            if needed_of(request).get(_OUTPUTS.get(dependency, "")):
+            if needed_of(request).get(_OUTPUTS.get(dependency, "")) or _is_left_out(dependency, response):
                 raise _not_there(dependency, response)
         if missing:
             assert crawler.engine is not None  # noqa: S101  # a response was downloaded
@@ -184,8 +192,15 @@ def _http_response(response: Response) -> HttpResponse:
     return HttpResponse(url=response.url, body=response.body, status=response.status, headers=headers)
 
 
+def _is_left_out(dependency: object, response: Response) -> bool:
+    result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
+    return dependency in _ITEMS and is_left_out(result, _ITEMS[dependency])
+
+
 def _not_there(dependency: Callable[..., Any], response: Response) -> Exception:
     name = dependency.__name__
+    if _is_left_out(dependency, response):
+        return LeftOutError(f"{name} of {response.url} is left out: its probability is below minProbability")
     if FLAG not in response.flags:
         return RuntimeError(
             f"{name} of {response.url} cannot be provided: the request did not go through the extraction service. "

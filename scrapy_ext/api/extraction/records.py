@@ -167,8 +167,9 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     are Base64. Automatic extraction is an object in the schema of zyte-common-items under the name of its kind.
     ``custom_attributes`` has ``values`` and ``metadata``; ``field_sources`` maps fields of the item to their source in
     the page (:class:`FieldSource`), and ``extract_rules`` to what the rule of each did. ``left_out`` maps the kind, or
-    the lists of its item, to what ``minProbability`` leaves out of them. ``markdown`` is the page as Markdown. ``redirects`` lists the redirects from the requested URL to the page. ``network_capture`` lists responses
-    as ``{url, statusCode, headers, httpResponseBody}``; ``experimental`` has ``responseCookies`` if they were requested
+    the lists of its item, to what ``minProbability`` leaves out of them. ``markdown`` is the page as Markdown.
+    ``redirects`` lists the redirects from the requested URL to the page. ``network_capture`` lists responses as
+    ``{url, statusCode, headers, httpResponseBody}``; ``experimental`` has ``responseCookies`` if they were requested
     there.
     """
 

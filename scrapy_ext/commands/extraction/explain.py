@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS
 from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES, RULE_FIELDS, ExtractRule
-from scrapy_ext.api.extraction.fields import source_of
+from scrapy_ext.api.extraction.fields import MIN_PROBABILITY, source_of
 from scrapy_ext.api.masking import without_user
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction.budget import OverBudgetError
@@ -66,8 +66,10 @@ def explain(settings: BaseSettings, call: ExplainCall) -> int:
     faults = faults_of(call.fields, settings)
     if faults:
         raise CallError(f"--field or --params: {ContractError(faults)}")
-    given = {name: value for name, value in call.fields.items() if name not in EXTRACT_TYPES} | {kind: True}
-    params = {name: value for name, value in params_of(settings).items() if name not in OUTPUTS}
+    # A doubtful item is explained as well.
+    given = {name: value for name, value in call.fields.items() if name not in (*EXTRACT_TYPES, MIN_PROBABILITY)}
+    given[kind] = True
+    params = {name: value for name, value in params_of(settings).items() if name not in (*OUTPUTS, MIN_PROBABILITY)}
     request = LineParser(params, given, rules).parse(InputLine(1, call.url.encode("utf-8", "surrogateescape")))
     service = ExtractService(settings, None)
     # The table has the faults.
@@ -129,7 +131,10 @@ class _Explanation:
 
     def write(self) -> int:
         """Write the tables to standard output; return the exit code."""
-        lines = [f"{self._kind} of {without_user(self._url)}", ""]
+        metadata = self._item.get(_METADATA)
+        sure = metadata.get("probability") if isinstance(metadata, Mapping) else None
+        shown = f", with a probability of {sure}" if sure is not None else ""
+        lines = [f"{self._kind} of {without_user(self._url)}{shown}", ""]
         lines += _table(("field", "value", "rule", "element"), list(self._rows()))
         wrong = False
         if self._used is not None and not self._is_applied:

@@ -28,6 +28,7 @@ from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.output_files import BINARY
+from scrapy_ext.crawl.extraction.doubtful import params_for
 from scrapy_ext.crawl.extraction.fingerprint import IGNORED
 from scrapy_ext.crawl.extraction.rule_files import SiteRules, UsedRules
 
@@ -181,7 +182,7 @@ class LineParser:
         params = self._params
         if asked.get("serp"):
             params = {name: params[name] for name in _SERP if name in params}
-        fields = {**params, **asked}
+        fields = {**params_for(params, asked), **asked}
         if not any(fields.get(name) for name in OUTPUTS):
             fields.setdefault("httpResponseBody", True)
         if fields.get("httpResponseBody"):

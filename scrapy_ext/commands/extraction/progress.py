@@ -8,7 +8,7 @@ import math
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from rich.console import Console, RenderableType
@@ -39,6 +39,8 @@ class Numbers:
         self.kinds: Counter[str] = Counter()
         #: Cost of the answers of this run; None without prices.
         self.cost: float | None = None
+        #: Items and entries that were left out of the answers of this run.
+        self.left_out: Mapping[str, int] = {}
         self._last_error = ""
         self._started = time.monotonic()
         self._samples: deque[tuple[float, int]] = deque([(self._started, self.done)])
@@ -99,7 +101,8 @@ class Numbers:
         earlier = f", {self.earlier} of them before" if 0 < self.earlier < self.done else ""
         cost = f", cost {self.cost:.4g}" if self.cost is not None else ""
         ended = "all of them before" if self.earlier == self.done > 0 else f"in {_time(self.seconds)}"
-        return f"{counted(self.done, 'line')}{earlier}: {outcome}, {ended}{cost}"
+        left_out = "".join(f", {count} {name} left out" for name, count in self.left_out.items())
+        return f"{counted(self.done, 'line')}{earlier}: {outcome}{left_out}, {ended}{cost}"
 
 
 def _time(seconds: float) -> str:

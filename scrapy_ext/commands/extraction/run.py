@@ -359,3 +359,4 @@ class ExtractRun:
             record, files = self._recorder.answered(request, result)
         await self._writer.write(record, files)
         self._numbers.answered += 1
+        self._numbers.left_out = self._service.doubts.by_name

@@ -21,8 +21,9 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction import FIELDS, OUTPUTS
 from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
-from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, MIN_PROBABILITY, PAGE_OPTIONS, RequestKind, kind_of
+from scrapy_ext.api.extraction.fields import MIN_PROBABILITY, PAGE_OPTIONS, RequestKind, kind_of
 from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.crawl.extraction.doubtful import params_for
 
 logger = logging.getLogger(__name__)
 #: Logs a warning once for each list of its arguments.
@@ -218,10 +219,9 @@ def _params_for(request: Request, params: Mapping[str, Any], asked: Mapping[str,
     """Return the fields for every request that count for this one.
 
     A request without a callback, such as for a file, an image or robots.txt, is for the bytes of the site: only fields
-    about how to fetch them count, unless it names an output itself. A probability counts with a kind of item.
+    about how to fetch them count, unless it names an output itself.
     """
-    if MIN_PROBABILITY in params and not any({**params, **asked}.get(kind) for kind in EXTRACT_TYPES):
-        params = {name: value for name, value in params.items() if name != MIN_PROBABILITY}
+    params = params_for(params, asked)
     is_for_bytes = request.callback is NO_CALLBACK or request in _without_callback
     if not params or not is_for_bytes or any(asked.get(name) for name in OUTPUTS):
         return params

@@ -21,6 +21,14 @@ logger = logging.getLogger(__name__)
 LEFT_OUT_STATS: Final = {name: f"extract_api/left_out/{name}" for name in ("items", "entries")}
 
 
+def params_for(params: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields for every request that count for one with the fields ``asked``: a probability counts with a
+    kind of item alone."""
+    if MIN_PROBABILITY not in params or any({**params, **asked}.get(kind) for kind in EXTRACT_TYPES):
+        return params
+    return {name: value for name, value in params.items() if name != MIN_PROBABILITY}
+
+
 def for_service(fields: Mapping[str, Any], accepted: Collection[str]) -> dict[str, Any]:
     """Return the fields of a request without ``minProbability``, unless the service accepts it.
 
@@ -32,6 +40,12 @@ def for_service(fields: Mapping[str, Any], accepted: Collection[str]) -> dict[st
     if faults:
         raise ContractError(faults)
     return {name: value for name, value in fields.items() if name != MIN_PROBABILITY}
+
+
+def is_left_out(result: Mapping[str, Any], kind: str) -> bool:
+    """Return true for a result without the requested item of a kind, which is left out for its probability."""
+    members = result.get(LEFT_OUT)
+    return result.get(kind) is None and isinstance(members, Mapping) and kind in members
 
 
 def without_doubts(fields: Mapping[str, Any], result: dict[str, Any]) -> dict[str, Any]:
@@ -64,15 +78,20 @@ class Doubts:
     """What is left out in a run: counts, and a line of the log for each page."""
 
     def __init__(self) -> None:
-        #: Numbers by the names of stats.
-        self.counts: dict[str, int] = {}
+        #: Numbers by what they count: ``items`` or ``entries``.
+        self.by_name: dict[str, int] = {}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Numbers by the names of stats."""
+        return {LEFT_OUT_STATS[name]: count for name, count in self.by_name.items()}
 
     def add(self, fields: Mapping[str, Any], result: Mapping[str, Any], url: str) -> None:
         """Count what is left out of the result of a request, and log it."""
         least = fields.get(MIN_PROBABILITY)
         for name, left_out in left_out_of(result) if least is not None else ():
-            stat = LEFT_OUT_STATS["items" if name in EXTRACT_TYPES else "entries"]
-            self.counts[stat] = self.counts.get(stat, 0) + left_out.count
+            counted = "items" if name in EXTRACT_TYPES else "entries"
+            self.by_name[counted] = self.by_name.get(counted, 0) + left_out.count
             logger.debug(
                 "Left out of %s: %d of %s, with a probability of %s at most (%s is %s)",
                 without_user(url), left_out.count, name, left_out.probability, MIN_PROBABILITY, least,
