@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from scrapy_ext.api.extraction import OUTPUTS, PROBLEM_TYPES, check
-from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES, kind_of
+from scrapy_ext.api.extraction.fields import LEFT_OUT, MAX_BODY_BYTES, MIN_PROBABILITY, kind_of
 from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
@@ -386,7 +386,9 @@ async def _result(answer: RawAnswer, fields: Mapping[str, Any], hold: Hold) -> d
         return _not_a_result(answer, fields, f"a body that is not JSON ({error})")
     if not isinstance(decoded, dict):
         return _not_a_result(answer, fields, "JSON that is not an object")
-    missing = [name for name in _RESULTS if fields.get(name) and decoded.get(name) is None]
+    left_out = decoded.get(LEFT_OUT) if MIN_PROBABILITY in fields else None
+    there = left_out if isinstance(left_out, dict) else {}
+    missing = [name for name in _RESULTS if fields.get(name) and decoded.get(name) is None and name not in there]
     if missing:
         made = UnexpectedAnswerError if decoded.keys().isdisjoint(_MARKS) else IncompleteAnswerError
         return _not_a_result(answer, fields, f"an answer without {' and '.join(missing)}", made)

@@ -27,7 +27,7 @@ from scrapy_ext.crawl.extraction.content import need
 from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.crawl.extraction.response import to_response
 from scrapy_ext.poet.middleware import PoetMiddleware, set_lookup
-from scrapy_ext.poet.provider import ExtractProvider, Screenshot
+from scrapy_ext.poet.provider import ExtractProvider, LeftOutError, Screenshot
 from tests.support.crawlers import get_crawler
 from tests.support.crawls import Crawl, Project
 from tests.support.servers import ForkedServer, RunningServer
@@ -67,7 +67,7 @@ class Needs(scrapy.Spider):
             ("html", {}), ("both", {}), ("used", {}), ("over_http", {}), ("http_and_browser", {}), ("any_alone", {}),
             ("any_with_product", {}), ("shot", {}), ("two_kinds", {}), ("direct", {"extract_api": False}),
             ("from_http", {"extract_api": {"extractFrom": "httpResponseBody"}}), ("posted", {}), ("auto", {}),
-            ("item", {}), ("nothing", {}), ("title", {}),
+            ("item", {}), ("nothing", {}), ("title", {}), ("doubtful", {"extract_api": {"minProbability": 1}}),
         ):
             yield scrapy.Request(
                 f"{self.site}/{name}", getattr(self, name), errback=self.failed, meta=meta,
@@ -116,6 +116,9 @@ class Needs(scrapy.Spider):
 
     def posted(self, response: DummyResponse, html: BrowserHtml):
         yield {"path": response.url}
+
+    def doubtful(self, response: DummyResponse, product: Product):
+        yield {"path": response.url, "product": product.name}
 
     async def auto(self, response: DummyResponse, page: AutoProductPage):
         yield {"path": response.url, "product": (await page.to_item()).name}
@@ -294,10 +297,18 @@ def test_needs_that_break_a_rule_reach_the_errback_and_nothing_is_sent(needs, pa
     assert needs.hits[f"/{path}"] == 0
 
 
+def test_an_item_that_is_left_out_reaches_the_errback_and_is_no_error(needs):
+    (item,) = needs.of("doubtful")
+    assert "Product of http" in item["error"]
+    assert item["error"].endswith("/doubtful is left out: its probability is below minProbability")
+    assert needs.hits["/doubtful"] == 1
+    assert needs.crawl.stat("extract_api/left_out/items") == 1
+
+
 def test_the_crawl_makes_no_more_requests_than_that_and_has_no_errors(needs):
     assert needs.crawl.errors == []
-    # 17 of the spider, and the two that are made apart.
-    assert needs.crawl.stat("downloader/request_count") == 19
+    # 18 of the spider, and the two that are made apart.
+    assert needs.crawl.stat("downloader/request_count") == 20
     assert needs.crawl.stat("scrapy_poet/dummy_response_count") == 0
 
 
@@ -426,6 +437,16 @@ async def test_an_answer_without_what_was_asked_for_is_an_error_and_not_asked_fo
     need(request, provider.fields_for(request))
     response = to_response(request, {"product": None, "url": request.url})
     with pytest.raises(UnexpectedAnswerError, match="no product in the answer, for Product"):
+        await provider({Product}, request, response, injector.crawler)
+
+
+async def test_an_item_that_is_left_out_is_not_asked_for_again_either():
+    injector = get_injector_for_testing({ExtractProvider: 1})
+    (provider,) = injector.providers
+    request = Request("https://shop.example/", needs_item, meta={"extract_api": {"product": True}})
+    left_out = {"product": {"count": 1, "probability": 0.2}}
+    response = to_response(request, {"leftOut": left_out, "url": request.url})
+    with pytest.raises(LeftOutError, match="Product of https://shop.example/ is left out"):
         await provider({Product}, request, response, injector.crawler)
 
 

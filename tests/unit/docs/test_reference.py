@@ -12,6 +12,7 @@ from scrapy_ext.addon import Addon
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.client.extraction.tally import STATS
 from scrapy_ext.compatibility.toml import tomllib
+from scrapy_ext.crawl.extraction.doubtful import LEFT_OUT_STATS
 from scrapy_ext.crawl.extraction.site_rules import RULE_STATS
 from scrapy_ext.crawl.session.unknown_names import META_KEYS
 from scrapy_ext.server.extraction.auto import KINDS
@@ -27,6 +28,7 @@ WITHOUT_CALL = {
     *("extract_api/shared", "extract_api/reused"),
     *(f"extract_api/snapshots/{count}" for count in ("stored", "skipped", "failed")),
     *RULE_STATS.values(),
+    *LEFT_OUT_STATS.values(),
 }
 LOG = """2026-01-01 00:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:
 {'downloader/request_count': 3,

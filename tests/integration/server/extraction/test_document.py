@@ -119,6 +119,7 @@ _GOOD: dict[str, list[Any]] = {
     "requestCookies": [[], [{"name": "a", "value": "1"}]],
     **{name: [{}, {"extractFrom": "httpResponseBody"}] for name in OPTIONS.values()},
     "customAttributes": [{}],
+    "minProbability": [0],
     **{name: [False] for name in EXTRACT_TYPES},
 }
 _BAD: dict[str, list[Any]] = {
@@ -126,6 +127,7 @@ _BAD: dict[str, list[Any]] = {
     **{name: ["{}", 1, True, []] for name, field in FIELDS.items() if field.type == "object"},
     **{name: ["[]", 1, True, {}] for name, field in FIELDS.items() if field.type == "array"},
     **{name: [1, True, [], {}, None] for name, field in FIELDS.items() if field.type == "string"},
+    **{name: ["1", True, [], {}, None, -1, 1.1] for name, field in FIELDS.items() if field.type == "number"},
 }
 _BAD["tags"] += [{"a": 1}, {"a": ["b"]}, {"a": True}]
 _BAD["ipType"] += ["mobile", "Datacenter", ""]

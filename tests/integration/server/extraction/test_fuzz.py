@@ -133,6 +133,7 @@ _VALID: dict[str, st.SearchStrategy[Any]] = {
     "followRedirect": st.booleans(),
     "responseCookies": st.booleans(),
     "fieldSources": st.booleans(),
+    "minProbability": st.floats(0, 1),
     "omitHttpRequestHeaders": st.lists(_NAMES, max_size=3),
     "javascript": st.booleans(),
     "networkCapture": st.lists(_FILTER, max_size=3),
@@ -143,6 +144,7 @@ _VALID: dict[str, st.SearchStrategy[Any]] = {
 _OF_TYPE: dict[JsonType, st.SearchStrategy[Any]] = {
     JsonType.STRING: _TEXT,
     JsonType.BOOLEAN: st.just(False),
+    JsonType.NUMBER: st.floats(allow_nan=False, allow_infinity=False) | st.integers(),
     JsonType.OBJECT: st.dictionaries(_TEXT, _JSON, max_size=4),
     JsonType.ARRAY: st.lists(_JSON, max_size=4),
     JsonType.ANY: _JSON,
