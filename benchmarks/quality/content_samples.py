@@ -52,7 +52,11 @@ class Sample:
 
     @property
     def fold(self) -> int:
-        return int(hashlib.sha256(self.site.encode()).hexdigest(), 16) % FOLDS
+        return fold_of(self.site)
+
+
+def fold_of(site: str) -> int:
+    return int(hashlib.sha256(site.encode()).hexdigest(), 16) % FOLDS
 
 
 def read_samples(folder: Path) -> list[Sample]:

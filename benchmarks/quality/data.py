@@ -17,7 +17,11 @@ def wcxb_labels(folder: Path) -> dict[str, Any]:
 
 
 def page(folder: Path, name: str) -> str:
-    return gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes()).decode("utf-8", "replace")
+    return page_of(folder / "html" / f"{name}.html.gz")
+
+
+def page_of(file: Path) -> str:
+    return gzip.decompress(file.read_bytes()).decode("utf-8", "replace")
 
 
 def timed(kind: str, html: str, url: str) -> tuple[dict[str, Any], float]:

@@ -15,8 +15,9 @@ import json
 import logging
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import lightgbm
 import numpy as np
@@ -145,11 +146,38 @@ def cross_validated(samples: list[Sample]) -> tuple[list[PageScore], dict[str, d
     return scores, table
 
 
+class UnseenContent(NamedTuple):
+    """The content of a page as models that saw no page of its site find it: words, their average chance, and F1."""
+
+    words: int
+    chance: float
+    f1: float
+
+
+def unseen_content(samples: list[Sample], seed: int) -> Iterator[tuple[Sample, UnseenContent]]:
+    """Yield the content of each page, in a cross-validation by site."""
+    for fold in range(FOLDS):
+        seen = [sample for sample in samples if sample.fold != fold]
+        of_block = choice.read_block_model(exported_blocks(seen, seed))
+        of_kind = choice.read_kind_model(exported_kinds(seen, seed))
+        for sample in samples:
+            if sample.fold == fold:
+                judged = _judged(sample, of_block)
+                taken = choose(judged, of_kind.likelihoods(sample.of_page))
+                chosen = [each for each, is_taken in zip(judged, taken, strict=True) if is_taken]
+                words = sum(each.words for each in chosen)
+                chance = sum(each.words * each.chance for each in chosen) / max(1, words)
+                yield sample, UnseenContent(words, chance, scores_of(taken, sample.blocks, sample.label)[2])
+
+
 def _scores_of_page(sample: Sample, model: choice.BlockModel, kinds: dict[str, float]) -> tuple[float, float, float]:
+    return scores_of(choose(_judged(sample, model), kinds), sample.blocks, sample.label)
+
+
+def _judged(sample: Sample, model: choice.BlockModel) -> list[choice.Candidate]:
     first = len(sample.names) - len(sample.names_of_page)
     chances = model.likelihoods(sample.rows[:, :first].tolist(), sample.of_page)
-    judged = [each._replace(chance=chance) for each, chance in zip(sample.candidates, chances, strict=True)]
-    return scores_of(choose(judged, kinds), sample.blocks, sample.label)
+    return [each._replace(chance=chance) for each, chance in zip(sample.candidates, chances, strict=True)]
 
 
 def _highest(samples: list[Sample]) -> float:

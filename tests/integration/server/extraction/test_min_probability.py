@@ -11,9 +11,9 @@ from tests.support.handwritten_site import Target
 
 HTTP = {"extractFrom": "httpResponseBody"}
 CONTACT = b"<html><title>Contact</title><body><h1>Contact</h1><p>Call us, or write to us.</p></body></html>"
-LAMP = b"""<html><title>Lamp One</title><body><h1>Lamp One</h1><p class="price">12,99 EUR</p><script type="application/ld+json">
-{"@type": "Product", "name": "Lamp One", "offers": {"price": "12.99", "priceCurrency": "EUR", "availability": "InStock"}}
-</script></body></html>"""
+LAMP = b"""<html><title>Lamp One</title><body><h1>Lamp One</h1><p class="price">12,99 EUR</p>
+<script type="application/ld+json">{"@type": "Product", "name": "Lamp One", "image": "/lamp.jpg", "offers": {
+"price": "12.99", "priceCurrency": "EUR", "availability": "InStock"}}</script></body></html>"""
 SHELF = (
     "<html><title>Lamps</title><body><main><ul>"
     + "".join(
@@ -59,10 +59,13 @@ def test_entries_are_left_out_and_the_rest_of_their_list_stays(service: Service,
 
 
 def test_what_is_of_the_page_stays_beside_an_item_that_is_left_out(service: Service, contact: str) -> None:
-    asked = {"title": {"type": "string", "description": "title"}}
-    result = service.result(
-        url=contact, product=True, markdown=True, minProbability=1, customAttributes=asked, httpResponseBody=True, **HTTP
-    )
+    beside = {
+        "customAttributes": {"title": {"type": "string", "description": "title"}},
+        "markdown": True,
+        "httpResponseBody": True,
+    }
+    result = service.result(url=contact, product=True, minProbability=1, **beside, **HTTP)
+    assert "product" not in result
     assert "Call us" in result["markdown"]
     assert {"customAttributes", "httpResponseBody"} < result.keys()
 

@@ -25,6 +25,7 @@ from lxml.html import HtmlElement
 from resiliparse.extract.html2text import extract_plain_text
 from trafilatura import bare_extraction
 
+from scrapy_ext.server.extraction.auto import probability
 from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun, runs_of, text_of, text_runs
 from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, ArticleBox
 from scrapy_ext.server.extraction.auto.fields import images
@@ -53,6 +54,8 @@ PAGE_TYPES: Final = ("WebPage", "ItemPage", "AboutPage", "MedicalWebPage")
 MAX_MEDIA: Final = 50
 #: Shortest text of an article, in characters: a notice on cookies or a teaser is shorter, a news brief is not.
 SHORT: Final = 400
+#: The probability of an article with a shorter text: none of 43 labelled pages was one.
+SURE_OF_SHORT: Final = 0.05
 _VIDEO_PLAYER = re.compile(r"youtube(?:-nocookie)?\.com/embed|player\.vimeo\.com|dailymotion\.com/embed|/video/|wistia")
 
 
@@ -72,7 +75,7 @@ def extract(page: Page) -> Article:
     pictures = _images_of(page, thing, body)
     videos = [Video(url=url) for url in _media_of(page, thing, body, "video", "VideoObject")]
     audios = [Audio(url=url) for url in _media_of(page, thing, body, "audio", "AudioObject")]
-    return Article(
+    item = Article(
         url=page.url,
         canonicalUrl=page.canonical_url,
         headline=headline,
@@ -90,8 +93,9 @@ def extract(page: Page) -> Article:
         articleBodyHtml=body_html(page, body),
         videos=videos,
         audios=audios,
-        metadata=DetailsMetadata(dateDownloaded=now(), probability=_probability(thing, body, published is not None)),
     )
+    item.metadata = DetailsMetadata(dateDownloaded=now(), probability=_probability(page, item, thing))
+    return item
 
 
 def _images_of(page: Page, thing: Thing | None, body: ArticleBody) -> list[Image]:
@@ -116,11 +120,17 @@ def _media_of(page: Page, thing: Thing | None, body: ArticleBody, tag: str, type
     return list(urls)[:MAX_MEDIA]
 
 
-def _probability(thing: Thing | None, body: ArticleBody, dated: bool) -> float:
+def _probability(page: Page, item: Article, thing: Thing | None) -> float:
+    if len(item.articleBody or "") < SHORT:
+        return SURE_OF_SHORT if item.articleBody else probability.LEAST
     marked = thing is not None and not thing.types.isdisjoint(ARTICLE_TYPES)
-    if len(body.text) < SHORT:
-        return 0.5 if marked else 0.1
-    return 0.98 if marked else 0.85 if dated else 0.6
+    signs = {
+        "marked": marked,
+        "dated": not marked and item.datePublished is not None,
+        "authors": bool(item.authors),
+        "image": item.mainImage is not None,
+    }
+    return probability.of("article", page, signs)
 
 
 # ── the article in structured data ──

@@ -15,6 +15,7 @@ from typing import Final
 
 from scrapy_ext.server.extraction.auto.content.blocks import ArticleMarks, Blocks, Box, TextBlock
 from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.page.signs import address_signs, markup_signs, og_signs
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -23,8 +24,6 @@ _VOCABULARY: Final = load_vocabulary("page_parts")
 NAME_GROUPS: Final = _VOCABULARY.table("name_groups")
 # Words of headings above parts that are rarely or only sometimes content.
 HEADING_GROUPS: Final = _VOCABULARY.table("heading_groups")
-URL_GROUPS: Final = _VOCABULARY.table("url_groups")
-URL_SAYS: Final = {name: re.compile(words) for name, words in URL_GROUPS.items()}
 NAME_BITS: Final = {name: 1 << place for place, name in enumerate(NAME_GROUPS)}
 HEADING_BITS: Final = {name: 1 << place for place, name in enumerate(HEADING_GROUPS)}
 #: Longest names and headings that are read, in characters.
@@ -62,16 +61,7 @@ def _bits(pattern: re.Pattern[str], bits: dict[str, int], text: str) -> int:
 LABEL_WORDS: Final = 14
 #: Blocks of at least as many words, few of them in links, are prose.
 PROSE_WORDS: Final = 15
-MAX_MARKUP: Final = 400_000
 _PRICE = re.compile(r"[$€£¥₹]\s?\d|\d\s?(?:[$€£¥₹]|USD|EUR|GBP|kr\b|zł)")
-_TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(\w+)"')
-_MARKUP: Final = {
-    "product": frozenset({"Product", "ProductGroup"}),
-    "article": frozenset({"Article", "NewsArticle", "BlogPosting", "TechArticle", "Report"}),
-    "forum": frozenset({"DiscussionForumPosting", "QAPage", "Question", "Answer"}),
-    "list": frozenset({"ItemList", "CollectionPage", "OfferCatalog"}),
-    "faq": frozenset({"FAQPage"}),
-}
 
 
 def page_features(page: Page, blocks: Blocks, article: ArticleMarks) -> dict[str, float]:
@@ -80,7 +70,6 @@ def page_features(page: Page, blocks: Blocks, article: ArticleMarks) -> dict[str
     prose = sum(block.words for block in blocks if block.words >= PROSE_WORDS and 3 * block.link_words < block.words)
     tags = [block.box.tag for block in blocks]
     count = max(1, len(tags))
-    kind = (page.meta("og:type") or "").lower()
     return {
         "page_words": math.log1p(words),
         "page_blocks": math.log1p(len(blocks)),
@@ -97,13 +86,14 @@ def page_features(page: Page, blocks: Blocks, article: ArticleMarks) -> dict[str
         "page_prices": math.log1p(
             sum(bool(block.words < LABEL_WORDS and _PRICE.search(block.text)) for block in blocks)
         ),
-        "page_og_article": float(kind == "article"),
-        "page_og_product": float("product" in kind),
-        "page_og_site": float(kind == "website"),
+        **_of_page(og_signs(page)),
         **_article_features(blocks, article, words, prose),
-        **_markup_features(page),
-        **_address_features(page),
+        **_of_page({**markup_signs(page), **address_signs(page)}),
     }
+
+
+def _of_page(signs: dict[str, float]) -> dict[str, float]:
+    return {f"page_{name}": value for name, value in signs.items()}
 
 
 def _article_features(blocks: Blocks, article: ArticleMarks, words: int, prose: int) -> dict[str, float]:
@@ -114,24 +104,6 @@ def _article_features(blocks: Blocks, article: ArticleMarks, words: int, prose: 
         "page_article_of_prose": min(2.0, taken / max(1, prose)),
         "page_article_marked": float(article.is_marked),
     }
-
-
-def _markup_features(page: Page) -> dict[str, float]:
-    found = {each["itemtype"].rsplit("/", 1)[-1] for each in page.outline.attributes if "itemtype" in each}
-    for script in page.scripts:
-        if "json" in script.type:
-            found.update(_TYPE.findall(script.source[:MAX_MARKUP]))
-    return {f"page_markup_{name}": float(not types.isdisjoint(found)) for name, types in _MARKUP.items()}
-
-
-def _address_features(page: Page) -> dict[str, float]:
-    site, _, path = page.url.lower()[:2000].partition("//")[2].partition("/")
-    # A port such as 42015 is not a year.
-    host, path = site.rpartition("@")[2].partition(":")[0], "/" + path
-    says = {
-        f"page_url_{name}": float(bool(words.search(path) or words.search(host))) for name, words in URL_SAYS.items()
-    }
-    return {"page_path": float(path.rstrip("/").count("/")), **says}
 
 
 #: Boxes above a block whose sums are features of it.

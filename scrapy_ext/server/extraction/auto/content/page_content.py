@@ -5,6 +5,7 @@ The text is of the blocks that models of pages and blocks, and the rules of the 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from operator import and_, or_
@@ -12,6 +13,7 @@ from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto import probability
 from scrapy_ext.server.extraction.auto.content.blocks import ArticleMarks, Blocks, TextBlock
 from scrapy_ext.server.extraction.auto.content.choice import (
     Candidate,
@@ -36,8 +38,8 @@ from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_o
 from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, main_product, offer_of
 from scrapy_ext.server.extraction.auto.products.shown_prices import PriceTags
 
-#: Length of a text that is certainly the content of a page, in characters: some three sentences.
-ENOUGH: Final = 250
+#: Number of words from which on a longer text is no surer.
+MANY_WORDS: Final = 1000
 _PLAIN_ID = re.compile(r"[\w-]{1,80}")
 
 
@@ -45,8 +47,8 @@ def extract(page: Page) -> PageContent:
     """Return the content of a page. Only ``url`` and ``metadata`` are always present."""
     focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
     content, pagination = main_content(page, focus), Pagination(page)
-    # Every page with a text has content, and little text may be the wrong one.
-    sure = round(min(1.0, 0.1 + 0.9 * len(content.text) / ENOUGH), 2) if content.text else 0.0
+    signs = {"words": math.log10(max(1, min(content.words, MANY_WORDS))), "chance": content.chance}
+    sure = probability.of("pageContent", page, signs) if content.text else probability.LEAST
     return PageContent(
         url=page.url,
         canonicalUrl=page.canonical_url,
@@ -90,24 +92,34 @@ class Content(NamedTuple):
 
     text: str
     node: HtmlElement | None
+    #: Words of its blocks, and the average of the chances of these.
+    words: int
+    chance: float
+
+
+class ContentBlocks(NamedTuple):
+    """The blocks of the content, in the order of the page, with the average chance of their words to be content."""
+
+    blocks: list[TextBlock]
+    chance: float = 0.0
 
 
 def main_content(page: Page, focus: Focus | None = None) -> Content:
     """Return the primary content of a page; an empty text where there is none."""
-    _, chosen = chosen_blocks(page, focus)
-    return Content(text_of(chosen), place_of(chosen))
+    chosen, chance = content_blocks(page, Blocks(page, MAX_BLOCKS), focus)
+    return Content(text_of(chosen), place_of(chosen), sum(block.words for block in chosen), chance)
 
 
 def chosen_blocks(page: Page, focus: Focus | None = None) -> tuple[Blocks, list[TextBlock]]:
     """Return the blocks of a page, and those of its content."""
     blocks = Blocks(page, MAX_BLOCKS)
-    return blocks, content_blocks(page, blocks, focus)
+    return blocks, content_blocks(page, blocks, focus).blocks
 
 
-def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> list[TextBlock]:
-    """Return the blocks of the content, in the order of the page."""
+def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> ContentBlocks:
+    """Return the blocks of the content."""
     if not blocks:
-        return []
+        return ContentBlocks([])
     article = ArticleMarks(page, blocks, focus)
     features = Features(page, blocks, article)
     of_kind, of_block = kind_model(), block_model()
@@ -117,7 +129,11 @@ def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> li
     chances = of_block.likelihoods(features.rows, features.of_page)
     taken = choose(candidates(page, blocks, chances, article), kinds)
     parts = product_parts(page, blocks, kinds, taken)
-    return [block for block, *reasons in zip(blocks, taken, parts, strict=True) if any(reasons)]
+    rows = zip(blocks, chances, taken, parts, strict=True)
+    chosen = [(block, chance) for block, chance, *reasons in rows if any(reasons)]
+    words = max(1, sum(block.words for block, _ in chosen))
+    chance = sum(block.words * chance for block, chance in chosen) / words
+    return ContentBlocks([block for block, _ in chosen], chance)
 
 
 def candidates(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from scrapy_ext.server.extraction.auto import probability
 from scrapy_ext.server.extraction.auto.fields.dates import read
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of, without_site
 from scrapy_ext.server.extraction.auto.forum.posts import Post, in_utc, posts_of
@@ -111,7 +112,7 @@ def extract(page: Page) -> ForumThread:
         markup = "markup" if thread is None else f"{thread.syntax} {min(thread.types, default='')}"
         page.sources.note("posts", "parts of the page" if posts is shown else markup)
     topic = _topic(page, thread)
-    sure = _probability(thread, posts)
+    sure = _probability(page, thread, posts)
     return ForumThread(
         url=page.url,
         topic=Topic(name=topic) if topic else None,
@@ -184,8 +185,21 @@ def _item(page: Page, post: Post, sure: float) -> SocialMediaPost:
     )
 
 
-def _probability(thread: Thing | None, posts: list[Post]) -> float:
-    if thread is not None:
-        return 0.98
-    dated = sum(post.date is not None for post in posts)
-    return 0.9 if len(posts) > 1 and 2 * dated >= len(posts) else 0.6 if len(posts) > 1 else 0.3
+def _probability(page: Page, thread: Thing | None, posts: list[Post]) -> float:
+    """Return the probability that posts are those of a thread."""
+    if not posts:
+        return probability.LEAST
+    authors = sum(bool(post.author) for post in posts) / len(posts)
+    types = thread.types if thread is not None else frozenset()
+    marked, several = "DiscussionForumPosting" in types, len(posts) > 1
+    dated = 2 * sum(post.date is not None for post in posts) >= len(posts)
+    signs = {
+        "marked": marked,
+        # Pages that answer questions mark these as well, without authors.
+        "question": not marked and "Question" in types and authors > 0,
+        "dated": thread is None and several and dated,
+        "undated": thread is None and several and not dated,
+        "several": several,
+        "authors": authors,
+    }
+    return probability.of("post", page, signs)

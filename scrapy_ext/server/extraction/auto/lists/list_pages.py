@@ -6,15 +6,17 @@ Each kind of list has a function that scores groups of entries; the best group i
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto import probability
 from scrapy_ext.server.extraction.auto.articles.article import ARTICLE_TYPES
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_in
@@ -43,7 +45,13 @@ from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_line
 from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page
-from scrapy_ext.server.extraction.auto.products.offers import PRODUCT_TYPES, Offer, offer_of
+from scrapy_ext.server.extraction.auto.products.offers import (
+    PRODUCT_TYPES,
+    Offer,
+    main_product,
+    offer_of,
+    offers_in_markup,
+)
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: The least score of a list of articles: that of dates (2.0) and names as long as headlines (1.5), with links that are
@@ -71,7 +79,8 @@ MOST_BEFORE: Final = 100
 
 def articles_on(page: Page) -> PageList:
     """Return the list of articles of a page; empty when it has none."""
-    return find_list(page, _score_articles, things_of(page, *ARTICLE_TYPES), ENOUGH_FOR_ARTICLES)
+    listed = find_list(page, _score_articles, things_of(page, *ARTICLE_TYPES), ENOUGH_FOR_ARTICLES)
+    return _with_probability(listed, "articles", page, {})
 
 
 def _score_articles(shape: Shape) -> float:
@@ -120,7 +129,19 @@ _PRODUCT_ADDRESS, _BANNER_ADDRESS = _SHOPS.patterns("list_address", "banner_addr
 def products_on(page: Page) -> PageList:
     """Return the list of products of a page; empty when it has none."""
     listed = find_list(page, _score_products, things_of(page, *PRODUCT_TYPES), ENOUGH_FOR_PRODUCTS)
-    return replace(listed, cards=_without_banners(listed))
+    listed = replace(listed, cards=_without_banners(listed))
+    product = main_product(page)
+    signs = {**offers_in_markup(page, product), "product": product is not None}
+    return _with_probability(listed, "products", page, signs)
+
+
+def _with_probability(listed: PageList, kind: str, page: Page, signs: Mapping[str, float]) -> PageList:
+    """Return a list with the probability that the page is one of such things, rather than one of a single thing that
+    lists others beside it."""
+    entries = len(listed.cards) or len(listed.stated)
+    if not entries:
+        return listed
+    return replace(listed, sure=probability.of(kind, page, {**signs, "entries": math.log(entries)}))
 
 
 def _without_banners(listed: PageList) -> tuple[Card, ...]:

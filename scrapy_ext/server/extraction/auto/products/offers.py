@@ -21,6 +21,8 @@ PRODUCT_TYPES: Final = (
     "Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "ProductCollection", "Vehicle",
     "Car", "Motorcycle", "Book",
 )  # fmt: skip
+#: Most products with offers on the page of one product; more are a list.
+SEVERAL: Final = 3
 MAX_VARIANTS: Final = 200
 #: The parameters of a URL that are compared.
 MAX_QUERY: Final = 20
@@ -50,6 +52,14 @@ def main_product(page: Page) -> Thing | None:
         alike = [thing for thing in offered if name and one_line(thing.text("name")).casefold() == name]
         variants = alike if len({thing.text("sku") for thing in alike} - {None}) > 1 else []
     return _group(page, chosen, variants[:MAX_VARIANTS]) if variants else chosen
+
+
+def offers_in_markup(page: Page, product: Thing | None) -> dict[str, bool]:
+    """Return two signs of the kind of a page: whether its main product has offers in structured data, among few
+    products with offers, as on the page of one product, or among many, as in a list."""
+    offers = product is not None and bool(product.values("offers", "hasVariant"))
+    offered = sum(bool(thing.values("offers")) for thing in page.markup.things(*PRODUCT_TYPES)) if offers else 0
+    return {"offers": offers and offered <= SEVERAL, "many_offers": offers and offered > SEVERAL}
 
 
 def _is_own(page: Page, thing: Thing) -> bool:

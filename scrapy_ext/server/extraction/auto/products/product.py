@@ -13,6 +13,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto import probability
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.price_notation import code_of, place_on
@@ -26,7 +27,13 @@ from scrapy_ext.server.extraction.auto.page.urls import slug_of
 from scrapy_ext.server.extraction.auto.products.brands import brand_of
 from scrapy_ext.server.extraction.auto.products.details import availability_on, description_of, rating_of, rating_on
 from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_of
-from scrapy_ext.server.extraction.auto.products.offers import PRODUCT_TYPES, Offer, main_product, offer_of, variants_of
+from scrapy_ext.server.extraction.auto.products.offers import (
+    Offer,
+    main_product,
+    offer_of,
+    offers_in_markup,
+    variants_of,
+)
 from scrapy_ext.server.extraction.auto.products.shown_prices import SCREEN, PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -44,8 +51,6 @@ MAX_PICTURES: Final = 300
 _FRAME: Final = frozenset({"header", "nav", "footer", "aside", "a", "button", "table"})
 #: Least average length of features, in characters; shorter items are links or options.
 SHORTEST_FEATURE: Final = 15
-#: Most products with offers on the page of one product; more are a list.
-SEVERAL: Final = 3
 
 _VOCABULARY: Final = load_vocabulary("products")
 _COLOR, _SIZE, _STYLE = _VOCABULARY.patterns("color", "size", "style", flags=re.IGNORECASE)
@@ -247,9 +252,16 @@ class _Extraction:
         return [pair for pair in self._page.labelled.pairs if pair.listed and not self._focus.elsewhere(pair.node)]
 
     def _probability(self, item: Product, availability: str | None) -> float:
-        if self._product is not None and self._product.values("offers", "hasVariant"):
-            offered = [thing for thing in self._page.markup.things(*PRODUCT_TYPES) if thing.values("offers")]
-            return 0.98 if len(offered) <= SEVERAL else 0.8
-        if item.price:
-            return 0.85 if availability else 0.6
-        return 0.7 if self._product is not None else 0.3 if item.availability else 0.05
+        if not item.name:
+            return probability.LEAST
+        offered, priced = offers_in_markup(self._page, self._product), bool(item.price)
+        signs = {
+            **offered,
+            "price_and_stock": not any(offered.values()) and priced and availability is not None,
+            "price": not any(offered.values()) and priced and availability is None,
+            "other": not any(offered.values()) and not priced and bool(self._product or item.availability),
+            "sku": item.sku is not None,
+            "brand": item.brand is not None,
+            "image": item.mainImage is not None,
+        }
+        return probability.of("product", self._page, signs)
