@@ -137,6 +137,9 @@ def main() -> int:
         print(f"{kind}: {len(of_kind)} pages, Brier {scores.brier:.3f}, calibration error {scores.error:.3f}")
         for name, count, mean, share in scores.bins():
             print(f"  {name:12} {count:4} pages  mean {mean:.2f}  right {share:.2f}")
+        for least in (0.5, 0.9):
+            kept = scores.right[scores.values >= least]
+            print(f"  {least} keeps {len(kept)}, {kept.sum():.0f} of them right, of {scores.right.sum():.0f} in all")
     if options.write:
         weights = {kind: fitted(kind, [row for row in rows if row.kind == kind]) for kind in SIGNS}
         path = Path(probability.__file__).parent / probability.DATA

@@ -192,13 +192,14 @@ def _probability(page: Page, thread: Thing | None, posts: list[Post]) -> float:
     authors = sum(bool(post.author) for post in posts) / len(posts)
     types = thread.types if thread is not None else frozenset()
     marked, several = "DiscussionForumPosting" in types, len(posts) > 1
+    unmarked = not marked and "Question" not in types
     dated = 2 * sum(post.date is not None for post in posts) >= len(posts)
     signs = {
         "marked": marked,
         # Pages that answer questions mark these as well, without authors.
         "question": not marked and "Question" in types and authors > 0,
-        "dated": thread is None and several and dated,
-        "undated": thread is None and several and not dated,
+        "dated": unmarked and several and dated,
+        "undated": unmarked and several and not dated,
         "several": several,
         "authors": authors,
     }

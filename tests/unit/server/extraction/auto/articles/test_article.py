@@ -95,7 +95,8 @@ def test_headline_author_date_and_language_are_read_from_the_page_itself() -> No
     assert item["datePublished"] == "2024-05-13T18:30:00+02:00"
     assert item["inLanguage"] == "en"
     assert item["mainImage"] == {"url": "https://news.example.com/img/ferry.jpg"}
-    assert item["metadata"]["probability"] > 0.8
+    # Of pages without markup of an article, some with an author and a date are of another kind.
+    assert 0.7 < item["metadata"]["probability"] < 0.9
 
 
 def test_markup_gives_several_authors_and_both_dates() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from lxml import html as lxml_html
 
 from scrapy_ext.server.extraction.auto import extract
+from scrapy_ext.server.extraction.auto.probability import LEAST
 
 URL = "https://www.example.org/guide?page=2"
 TEXT = "".join(
@@ -102,7 +103,7 @@ def test_a_page_that_is_there_twice_is_read_once() -> None:
     assert content(html)["itemMain"].count("Step 7") == 1
 
 
-def test_an_empty_page_has_no_content_and_no_probability() -> None:
+def test_an_empty_page_has_no_content_and_the_least_probability() -> None:
     item = content("<html><body></body></html>")
     assert set(item) == {"url", "metadata"}
-    assert item["metadata"]["probability"] == 0.0
+    assert item["metadata"]["probability"] == LEAST

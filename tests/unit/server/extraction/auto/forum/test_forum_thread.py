@@ -111,7 +111,8 @@ def test_the_posts_of_a_thread_are_found_by_the_structure_of_usual_software(soft
     else:
         assert [post["text"] for post in posts] == TEXTS
     assert [post["datePublished"][:10] for post in posts] == DAYS
-    assert all(post["metadata"]["probability"] > 0.5 for post in posts)
+    # Names of authors are not found in the code of a page that names nothing.
+    assert {post["metadata"]["probability"] > 0.5 for post in posts} == {software != "nameless"}
 
 
 @pytest.mark.parametrize("software", ["phpbb", "xenforo", "vbulletin", "invision", "answers"])

@@ -63,7 +63,8 @@ def test_articles_are_found_whatever_the_shape_of_the_list(shape: str) -> None:
         f"https://paper.example/{n}.jpg" for n in range(1, 5)
     ]
     assert {article["inLanguage"] for article in articles} == {"en"}
-    assert all(0.5 < article["metadata"]["probability"] <= 1 for article in articles)
+    # Articles have lists of four others beside them as often.
+    assert all(0.02 < article["metadata"]["probability"] < 0.5 for article in articles)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

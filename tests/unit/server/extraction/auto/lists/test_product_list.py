@@ -67,7 +67,7 @@ def test_products_are_found_whatever_the_shape_of_the_list(shape: str) -> None:
     assert [product["mainImage"]["url"] for product in item["products"]] == [
         f"https://shop.example/{n}.jpg" for n in range(6)
     ]
-    assert all(0.5 < product["metadata"]["probability"] <= 1 for product in item["products"])
+    assert all(0.5 < product["metadata"]["probability"] < 0.98 for product in item["products"])
     assert item["categoryName"] == "Lamps"
 
 
@@ -145,7 +145,7 @@ def test_markup_stands_in_for_a_list_that_a_script_is_yet_to_make() -> None:
         assert [(product["name"], product["url"]) for product in found] == [
             (f"Lamp {n}", f"https://shop.example/p/{n}") for n in range(1, 5)
         ]
-        assert {product["metadata"]["probability"] for product in found} == {0.7}
+        assert all(0.5 < product["metadata"]["probability"] < 0.9 for product in found)
 
 
 @pytest.mark.parametrize(
