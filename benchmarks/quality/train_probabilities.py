@@ -97,7 +97,7 @@ UNCLEAR = ("1572", "2908", "4122", "4343")
 
 
 class Row(NamedTuple):
-    """What was found on one page, and whether it is right. ``value``: that of a rule, without signs."""
+    """Signs of one page, and whether what was found there is right. ``value``: that of a rule, without signs."""
 
     kind: str
     fold: int

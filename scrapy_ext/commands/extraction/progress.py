@@ -26,6 +26,7 @@ _RATE_SECONDS: Final = 20.0
 _SAMPLE_SECONDS: Final = 1.0
 #: Maximum kinds of errors in the summary.
 _KINDS: Final = 5
+_SINGULAR: Final = {"items": "item", "entries": "entry"}
 
 
 class Numbers:
@@ -101,7 +102,8 @@ class Numbers:
         earlier = f", {self.earlier} of them before" if 0 < self.earlier < self.done else ""
         cost = f", cost {self.cost:.4g}" if self.cost is not None else ""
         ended = "all of them before" if self.earlier == self.done > 0 else f"in {_time(self.seconds)}"
-        left_out = "".join(f", {count} {name} left out" for name, count in self.left_out.items())
+        kinds = {name: _SINGULAR[name] if count == 1 else name for name, count in self.left_out.items()}
+        left_out = "".join(f", {self.left_out[name]} {shown} left out" for name, shown in kinds.items())
         return f"{counted(self.done, 'line')}{earlier}: {outcome}{left_out}, {ended}{cost}"
 
 

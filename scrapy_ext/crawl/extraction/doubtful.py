@@ -75,7 +75,7 @@ def left_out_of(result: Mapping[str, Any]) -> Iterator[tuple[str, LeftOut]]:
 
 
 class Doubts:
-    """What is left out in a run: counts, and a line of the log for each page."""
+    """Counts of items and entries that are left out in a run, with a line of the log for each page."""
 
     def __init__(self) -> None:
         #: Numbers by what they count: ``items`` or ``entries``.

@@ -183,5 +183,22 @@ def test_rules_for_another_service_are_applied_to_the_page_of_its_answer(desk: D
     assert re.search(r"^name +h1 +Cookie notice → Lamp One$", done.stdout, re.MULTILINE)
 
 
+def test_doubtful_items_are_left_out_of_records_and_counted_for_any_service(desk: Desk) -> None:
+    item = {"url": "https://shop.example/1", "metadata": {"probability": 0.2}}
+    threshold = """--params={"minProbability": 0.5}"""
+    with FaultyService() as service:
+        service.plays("shop.example", page(product=item))
+        desk.environment.update(EXTRACT_API_URL=service.url, EXTRACT_API_KEY="0123456789abcdef-secret")
+        done = desk.run("https://shop.example/1", "https://shop.example/3", "--field", "product", threshold)
+        wrong = desk.run("https://shop.example/2", "--field", "product", threshold.replace("0.5", "5"))
+        explained = desk.run("--explain", "https://shop.example/1", "--kind", "product", threshold)
+        assert [set(post.fields) for post in service.posts] == [{"url", "product"}] * 3
+    result = json.loads(done.stdout.splitlines()[0])["result"]
+    assert ("product" in result, result["leftOut"]) == (False, {"product": {"count": 1, "probability": 0.2}})
+    assert "2 lines: 2 answered, 0 failed, 2 items left out, in " in done.stderr
+    assert "minProbability must be 0 to 1, got 5" in wrong.stderr.replace(":", "")
+    assert explained.stdout.startswith("product of https://shop.example/1, with a probability of 0.2\n")
+
+
 def test_what_cannot_be_explained_is_a_wrong_call(desk: Desk) -> None:
     assert "--explain takes one URL" in desk.run("--explain", "http://a.example", "http://b.example").stderr
