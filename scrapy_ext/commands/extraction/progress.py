@@ -102,8 +102,9 @@ class Numbers:
         earlier = f", {self.earlier} of them before" if 0 < self.earlier < self.done else ""
         cost = f", cost {self.cost:.4g}" if self.cost is not None else ""
         ended = "all of them before" if self.earlier == self.done > 0 else f"in {_time(self.seconds)}"
-        kinds = {name: _SINGULAR[name] if count == 1 else name for name, count in self.left_out.items()}
-        left_out = "".join(f", {self.left_out[name]} {shown} left out" for name, shown in kinds.items())
+        left_out = "".join(
+            f", {count} {_SINGULAR[name] if count == 1 else name} left out" for name, count in self.left_out.items()
+        )
         return f"{counted(self.done, 'line')}{earlier}: {outcome}{left_out}, {ended}{cost}"
 
 
