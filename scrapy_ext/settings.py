@@ -16,6 +16,7 @@ import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import environment
+from scrapy_ext.api.masking import without_secrets
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.frontier import DEFAULT_SLOTS, MAX_SLOTS
 from scrapy_ext.server.config.command_line import OPTIONS, SECRETS
@@ -27,10 +28,10 @@ class SettingError(ValueError):
     """A setting has an unusable value; the message names the setting, the rule and the remedy."""
 
     def __init__(self, name: str, rule: str, remedy: str) -> None:
-        super().__init__(f"{name} {rule}. {remedy}")
         self.name = name
-        self.rule = rule
+        self.rule = without_secrets(rule)
         self.remedy = remedy
+        super().__init__(f"{name} {self.rule}. {remedy}")
 
 
 class SettingType(str, Enum):

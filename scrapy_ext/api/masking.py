@@ -12,18 +12,36 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote, unquote_plus
 
-from scrapy_ext.api.extraction.forms import is_private_header
-
 #: Text in place of a secret, in logs and in JSON; pages have their own.
 HIDDEN: Final = "(hidden)"
 #: Levels of nested settings that are searched for secrets.
 _MAX_DEPTH: Final = 5
 
+# ── headers sent only to the origin of the requested URL, never to another one after a redirect ──
+
+#: Parts of names of keys, tokens, sessions and accounts, but not of author, keyword and keyboard.
+_PRIVATE: Final = re.compile(
+    r"auth(?!or(?!i[sz]))|cookie|token|secret|passw|passphrase|credential|session|csrf|xsrf|jwt|signature|signed|bearer|hmac"
+    r"|ticket|certificate|licen[cs]e|app-?id|client-?id|(?<!mon)key(?!word|board)"
+    r"|access(?!-control|ib)|user-id"
+    # Short ones match as whole words only: X-Sid and JSESSIONID, not Residence; X-Pin, not Shopping.
+    r"|(?<![a-z])(?:\w*sid|pwd|pass|pin|otp|totp|cert|identity|username|userid|login|account)(?![a-z])",
+    re.IGNORECASE,
+)
+
+
+def is_private_header(name: str) -> bool:
+    """Return true when a request header probably holds a credential, like ``Authorization`` and ``X-Api-Key``."""
+    return _PRIVATE.search(name) is not None
+
+
 # ── URLs ──
 
 #: User and password before a host, also with an @ in the password. A password with a slash is known by its colon, which
-#: no port follows.
-_USER_IN_URL: Final = re.compile(r"""(?<=://)(?:[^\s/?#"'<>]*@|[^\s/?#"'<>:@\[]*:(?![0-9]*[/?#])[^\s"'<>@]*@)""")
+#: no port follows. USER:PASSWORD@ is that of an example.
+_USER_IN_URL: Final = re.compile(
+    r"""(?<=://)(?!USER(?::PASSWORD)?@)(?:[^\s/?#"'<>]*@|[^\s/?#"'<>:@\[]*:(?![0-9]*[/?#])[^\s"'<>@]*@)"""
+)
 #: The same without a scheme, as proxies are listed: name:password@host:port.
 _USER_OF_HOST: Final = re.compile(r"""(?<![\w/@:.%+-])[\w.%+-]+:[^\s@/:"'<>,]+@(?=[\w.-]+:[0-9]{1,5}\b)""")
 _URL: Final = re.compile(r"""[a-z][a-z0-9+.-]{0,20}://[^\s"'<>]+""", re.IGNORECASE)
@@ -41,6 +59,11 @@ def without_user(text: str) -> str:
 def without_secrets(text: str) -> str:
     """Hide the credentials in the URLs of a text: users with passwords, and parameters with names of secrets."""
     return _URL.sub(lambda url: _PARAMETER.sub(_parameter, url[0]), without_user(text))
+
+
+def shown_address(text: str) -> str:
+    """Return ``, got '…'`` for the end of a rule about an address; empty for one that may have a password."""
+    return "" if "@" in text else f", got {without_secrets(text[:200])!r}"
 
 
 def _parameter(found: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from scrapy_ext.api import compression
+from scrapy_ext.api.masking import shown_address
 from scrapy_ext.client.http1 import AnswerError
 
 #: Bodies above this many bytes are compressed in a thread, since compressing a megabyte takes milliseconds.
@@ -47,9 +48,9 @@ def base_url(url: str, setting: str, example: str) -> str:
     if parts.username is not None or parts.password is not None:
         raise ValueError(f"{setting} must not hold credentials. Put the key into the setting for it.")
     if parts.scheme not in ("http", "https") or not host:
-        raise ValueError(f"{setting} must be an absolute http or https URL, got {stripped[:80]!r}. {remedy}")
+        raise ValueError(f"{setting} must be an absolute http or https URL{shown_address(stripped)}. {remedy}")
     if parts.query or parts.fragment:
-        raise ValueError(f"{setting} must not have a query or a fragment, got {stripped[:80]!r}. {remedy}")
+        raise ValueError(f"{setting} must not have a query or a fragment{shown_address(stripped)}. {remedy}")
     return stripped.rstrip("/")
 
 

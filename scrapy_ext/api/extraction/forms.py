@@ -52,7 +52,7 @@ def form_of(field: Field, value: object) -> Iterator[Violation]:
         # For Python, true and false are integers.
         is_other = isinstance(value, bool) and field.type is not JsonType.BOOLEAN
         if is_other or not isinstance(value, expected):
-            yield Violation(field.name, f"must be {words}, got {_json_type(value)}", "Change its type.")
+            yield Violation(field.name, f"must be {words}, got {_json_type(value)}", f"Write {words} in JSON.")
             return
     if field.choices and value not in field.choices:
         yield _not_a_choice(field.name, field.choices, value)
@@ -160,7 +160,7 @@ def _form_of_header(place: str, header: object) -> Iterator[Violation]:
     elif not TOKEN.fullmatch(name):
         yield Violation(f"{place}.name", "has a character that no header name may have", "Use letters, digits and -.")
     elif name.lower() == "cookie":
-        yield Violation(f"{place}.name", "the Cookie header cannot be set", "Send cookies in requestCookies.")
+        yield Violation(f"{place}.name", "cannot be Cookie", "Send cookies in requestCookies.")
     elif CONTROL.search(value):
         yield Violation(f"{place}.value", "must be one line", "Remove line breaks and control characters.")
 
@@ -176,7 +176,7 @@ def _form_of_names(names: list[Any]) -> Iterator[Violation]:
 
 def _form_of_screenshot_options(options: dict[str, Any]) -> Iterator[Violation]:
     if not isinstance(options.get("fullPage", False), bool):
-        yield Violation("screenshotOptions.fullPage", "must be true or false", "Change its type.")
+        yield Violation("screenshotOptions.fullPage", "must be true or false", "Write true or false, without quotes.")
     if not isinstance(options.get("format", ""), str):
         yield Violation("screenshotOptions.format", "must be a string", 'Write "png" or "jpeg".')
 
@@ -194,7 +194,9 @@ def _form_of_objects(name: str) -> Callable[[list[Any]], Iterator[Violation]]:
     def form(values: list[Any]) -> Iterator[Violation]:
         for index, value in enumerate(values):
             if not isinstance(value, dict):
-                yield Violation(f"{name}[{index}]", f"must be an object, got {_json_type(value)}", "Change its type.")
+                yield Violation(
+                    f"{name}[{index}]", f"must be an object, got {_json_type(value)}", "Write {...} with its members."
+                )
 
     return form
 
@@ -236,21 +238,3 @@ def shown(value: object) -> str:
     """Return a value for an error message, cut to a readable length."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-# ── headers sent only to the origin of the requested URL, never to another one after a redirect ──
-
-#: Parts of names of keys, tokens, sessions and accounts, but not of author, keyword and keyboard.
-_PRIVATE: Final = re.compile(
-    r"auth(?!or(?!i[sz]))|cookie|token|secret|passw|passphrase|credential|session|csrf|xsrf|jwt|signature|signed|bearer|hmac"
-    r"|ticket|certificate|licen[cs]e|app-?id|client-?id|(?<!mon)key(?!word|board)"
-    r"|access(?!-control|ib)|user-id"
-    # Short ones match as whole words only: X-Sid and JSESSIONID, not Residence; X-Pin, not Shopping.
-    r"|(?<![a-z])(?:\w*sid|pwd|pass|pin|otp|totp|cert|identity|username|userid|login|account)(?![a-z])",
-    re.IGNORECASE,
-)
-
-
-def is_private_header(name: str) -> bool:
-    """Return true when a request header probably holds a credential, like ``Authorization`` and ``X-Api-Key``."""
-    return _PRIVATE.search(name) is not None

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 
 PROBLEM_CONTENT_TYPE: Final = "application/problem+json"
@@ -170,7 +171,8 @@ RETRY_AFTER: Final = {
 class ExtractionError(Exception):
     """A request that ends in a problem of the contract's table.
 
-    ``detail`` is shown to the caller: it never contains an address, a path or a secret of the server.
+    ``detail`` is shown to the caller, and ``remedy`` after it: neither contains an address, a path or a secret of the
+    server. Credentials in their URLs are removed.
     """
 
     def __init__(
@@ -179,9 +181,11 @@ class ExtractionError(Exception):
         detail: str,
         cause: Cause | None = None,
         *,
+        remedy: str = "",
         blocked_domain: str | None = None,
         retry_after: int | None = None,
     ) -> None:
+        detail = without_user(f"{detail} {remedy}".rstrip())
         super().__init__(detail)
         self.problem = Problem.of(type, detail, blocked_domain=blocked_domain)
         self.cause = cause
@@ -191,24 +195,37 @@ class ExtractionError(Exception):
 
 
 #: The target cannot be reached (421).
-unreachable: Final = partial(ExtractionError, "/website/domain-unreachable")
+unreachable: Final = partial(
+    ExtractionError, "/website/domain-unreachable", remedy="Check the host and the port of the URL."
+)
 #: The target may answer later (520).
-temporary: Final = partial(ExtractionError, "/download/temporary-error")
+temporary: Final = partial(ExtractionError, "/download/temporary-error", remedy="Send the request again later.")
 #: The target's answer can never become a result (521).
-permanent: Final = partial(ExtractionError, "/download/internal-error")
+permanent: Final = partial(
+    ExtractionError, "/download/internal-error", remedy="Leave this URL out: another attempt would fail, too."
+)
 #: The request is not supported (422).
 unprocessable: Final = partial(ExtractionError, "/request/unprocessable")
 #: The server is at capacity (503).
 overloaded: Final = partial(ExtractionError, "/limits/over-global-limit")
 #: The request took too long (500).
-timed_out: Final = partial(ExtractionError, "/server/timed-out", cause=Cause.TIMEOUT)
+timed_out: Final = partial(
+    ExtractionError,
+    "/server/timed-out",
+    cause=Cause.TIMEOUT,
+    remedy="Send the request again, or request less at a time.",
+)
 #: An internal error (500).
-internal: Final = partial(ExtractionError, "/server/internal")
+internal: Final = partial(
+    ExtractionError, "/server/internal", remedy="Ask the operator: the log of the server names the cause."
+)
 
 
 def forbidden(host: str, domain: str) -> ExtractionError:
     """Return the problem of a domain that the operator blocks (451)."""
-    detail = f"The operator of this server has blocked extraction from {host}."
+    detail = (
+        f"The operator of this server has blocked extraction from {host}. Ask the operator to take it off --block-list."
+    )
     return ExtractionError("/download/domain-forbidden", detail, blocked_domain=domain)
 
 

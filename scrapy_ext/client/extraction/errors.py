@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from scrapy_ext.api.extraction.problems import CAUSE_HEADER, PROBLEM_TYPES, Cause, Problem, Scope
-from scrapy_ext.api.masking import HIDDEN, without_user
+from scrapy_ext.api.masking import HIDDEN, without_secrets, without_user
 from scrapy_ext.client.retry import parse_retry_after
 
 #: Characters of a string that are shown.
@@ -103,12 +103,12 @@ class ExtractError(Exception):
         self.status = status
         self.type = type
         self.title = title
-        self.detail = detail
+        self.detail = without_secrets(detail)
         self.blocked_domain = blocked_domain
         self.retry_after = retry_after
         self.cause = cause
         self.sent: Mapping[str, Any] = redacted(sent) if sent else {}
-        super().__init__(detail)
+        super().__init__(self.detail)
 
     def __str__(self) -> str:
         problem = ": ".join(part for part in (self.title, self.detail) if part).rstrip(".")

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from scrapy_ext.api.masking import without_secrets
+
 
 class PlatformError(Exception):
     """A call that failed.
@@ -30,12 +32,12 @@ class PlatformError(Exception):
         status: int | None = None,
         retry_after: float | None = None,
     ) -> None:
-        self.message = message
+        self.message = without_secrets(message)
         self.method = method
         self.path = path
         self.status = status
         self.retry_after = retry_after
-        super().__init__(message)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         text = self.message.rstrip(".") + "."

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from enum import Enum
 from typing import Final, NamedTuple, TypeVar
 
+from scrapy_ext.api.masking import without_secrets
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 
@@ -38,15 +39,15 @@ class Finding(NamedTuple):
 
 
 def ok(subject: str, text: str) -> Finding:
-    return Finding(subject, Status.OK, text)
+    return Finding(subject, Status.OK, without_secrets(text))
 
 
 def warning(subject: str, text: str, remedy: str) -> Finding:
-    return Finding(subject, Status.WARNING, text, remedy)
+    return Finding(subject, Status.WARNING, without_secrets(text), remedy)
 
 
 def problem(subject: str, text: str, remedy: str) -> Finding:
-    return Finding(subject, Status.PROBLEM, text, remedy)
+    return Finding(subject, Status.PROBLEM, without_secrets(text), remedy)
 
 
 class Check(NamedTuple):

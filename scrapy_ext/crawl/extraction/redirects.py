@@ -24,7 +24,8 @@ from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction import Redirect
-from scrapy_ext.api.extraction.forms import REDIRECTS, is_private_header
+from scrapy_ext.api.extraction.forms import REDIRECTS
+from scrapy_ext.api.masking import is_private_header
 from scrapy_ext.client.extraction.errors import RedirectFollowedError
 from scrapy_ext.crawl.extraction.plan import FOLLOW_REDIRECT, Exchange
 from scrapy_ext.crawl.session.scrapy_engine import share_values

@@ -10,6 +10,7 @@ import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.masking import shown_address
 from scrapy_ext.client.http import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.crawl.session.embedded import EmbeddedServer, EmbeddedServerError, ServerAddress
@@ -89,9 +90,15 @@ def service_url(settings: BaseSettings, setting: Setting) -> str | None:
     except ValueError:
         valid = False
     if not valid:
-        raise SettingError(setting.name, f"must be an http or https URL, got {url!r}", "Correct the address.")
+        raise SettingError(
+            setting.name,
+            f"must be an http or https URL{shown_address(url)}",
+            "Write one such as https://platform.example.com.",
+        )
     if parts.username or parts.password:
-        raise SettingError(setting.name, "must not contain a key", "Put it into the setting for the key.")
+        raise SettingError(
+            setting.name, "must not contain a key", "Remove it, and put it into the setting for the key."
+        )
     return url.rstrip("/")
 
 

@@ -121,7 +121,8 @@ def config_from(
     if role is Role.WORKER:
         if "database" not in values:
             raise ConfigError(
-                "a worker needs the database of a server: --database postgresql://USER@HOST:PORT/DATABASE, or the "
+                "A worker needs the database of a server. Write --database postgresql://USER@HOST:PORT/DATABASE, or "
+                "the "
                 "environment variable SERVER_DATABASE"
             )
         values |= {"worker": True, "port": 0}

@@ -13,6 +13,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.server.config import option as kinds
 from scrapy_ext.server.config.option import Option, Role
 from scrapy_ext.server.store.engine.address import DatabaseUrl
@@ -26,7 +27,10 @@ MIN_MEMORY: Final = 32
 
 
 class ConfigError(ValueError):
-    """An invalid configuration; the message has the correction."""
+    """An invalid configuration; the message has the correction, and no credentials of URLs."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(without_user(message))
 
 
 class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):

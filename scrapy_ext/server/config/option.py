@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
+from scrapy_ext.api.masking import shown_address
 from scrapy_ext.api.platform.deliveries import target_faults
 from scrapy_ext.api.platform.users import parse_allowed, parse_group_role
 from scrapy_ext.api.violations import ContractError
@@ -249,7 +250,9 @@ def server_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.username:
         return text.rstrip("/")
-    raise argparse.ArgumentTypeError(f"must be the address of a server, such as http://10.0.0.5:8700, got {text!r}")
+    raise argparse.ArgumentTypeError(
+        f"must be the address of a server, such as http://10.0.0.5:8700{shown_address(text)}"
+    )
 
 
 def group_role(text: str) -> str:

@@ -189,7 +189,7 @@ def read_request_headers(headers: Mapping[str, Any]) -> tuple[list[Header], list
                 Violation(place, "has a character that no header name may have", "Use letters, digits and -.")
             )
         elif written.lower() == "cookie":
-            violations.append(Violation(place, "the Cookie header cannot be set", "Send cookies in requestCookies."))
+            violations.append(Violation(place, "cannot be Cookie", "Send cookies in requestCookies."))
         elif CONTROL.search(value):
             violations.append(Violation(place, "must be one line", "Remove line breaks and control characters."))
         else:

@@ -33,7 +33,7 @@ async def verified(provider: Provider, text: object, nonce: str, access_token: o
     A token with an unknown key makes the server read the provider's keys again: they may have been rotated.
     """
     if not isinstance(text, str):
-        raise untrusted("The provider sent no ID token.")
+        raise untrusted("The provider sent no ID token")
     expected = _Expected((await provider.metadata()).issuer, provider.settings.client_id, nonce, access_token, now)
     try:
         return _verified(text, await provider.keys(), expected)
@@ -55,7 +55,7 @@ class _Expected(NamedTuple):
 
 def _verified(text: str, keys: KeySet | None, expected: _Expected) -> dict[str, Any]:
     if keys is None:
-        raise untrusted("The ID token is signed with a key that the provider does not have.")
+        raise untrusted("The ID token is signed with a key that the provider does not have")
     try:
         token = jwt.decode(text, keys, algorithms=list(ALGORITHMS))
         claims = CodeIDToken(
@@ -79,7 +79,7 @@ def _verified(text: str, keys: KeySet | None, expected: _Expected) -> dict[str, 
         raise untrusted(f"The ID token is invalid: {type(error).__name__} {_one_line(str(error))}") from None
     # Authlib compares it only where it is expected.
     if not expected.nonce or claims.get("nonce") != expected.nonce:
-        raise untrusted("The ID token has another nonce.")
+        raise untrusted("The ID token has another nonce")
     return dict(claims)
 
 
@@ -87,7 +87,7 @@ def account_of(issuer: str, claims: Mapping[str, Any], groups_claim: str) -> Acc
     """Return the account of verified claims; raises :class:`LoginError`."""
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT or "\0" in subject:
-        raise untrusted(f"The ID token's sub is not a text of 1 to {_MAX_SUBJECT} characters.")
+        raise untrusted(f"The ID token's sub is not a text of 1 to {_MAX_SUBJECT} characters")
     names = (claims.get(name) for name in ("name", "preferred_username", "nickname"))
     name = next((_one_line(each) for each in names if isinstance(each, str) and each.strip()), "")
     return Account(issuer, subject, name, _email(claims), _groups(claims.get(groups_claim)))

@@ -119,9 +119,9 @@ class Logins:
         """Return the code of the provider's answer; its ``iss`` (RFC 9207) must be right where there is one."""
         issuer = query.get("iss")
         if issuer is None and metadata.authorization_response_iss_parameter_supported:
-            raise provider_error("The provider's answer has no iss, though its metadata announce it.")
+            raise provider_error("The provider's answer has no iss, though its metadata announce it")
         if issuer is not None and issuer.rstrip("/") != self._provider.settings.issuer:
-            raise provider_error("The answer is of another issuer.")
+            raise provider_error("The answer is of another issuer")
         if error := query.get("error"):
             detail = f"The provider refused the login: {error[:100]!r}."
             raise LoginError("refused", 403, "The provider refused the login. Try again, or ask the operator.", detail)
@@ -140,7 +140,7 @@ class Logins:
         if missing and metadata.userinfo_endpoint is not None and isinstance(token, str):
             more = await self._provider.get(metadata.userinfo_endpoint, token)
             if more.get("sub") != claims["sub"]:
-                raise provider_error("The provider's user info is of another subject.")
+                raise provider_error("The provider's user info is of another subject")
             claims = {**more, **claims}
         return claims
 

@@ -20,6 +20,7 @@ from joserfc.jwk import KeySet
 from yarl import URL
 
 from scrapy_ext.api.extraction.problems import ExtractionError
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.resolver import GuardedResolver
@@ -90,13 +91,15 @@ class Provider:
             raise provider_error(f"The provider's metadata are invalid: {error}") from None
         # Some providers end their issuer with a slash, which the option does not have.
         if found.issuer.rstrip("/") != self.settings.issuer:
-            raise provider_error(f"The provider's metadata are of the issuer {found.issuer[:200]!r}.")
+            raise provider_error(f"The provider's metadata are of the issuer {found.issuer[:200]!r}")
         needed = (found.authorization_endpoint, found.token_endpoint, found.jwks_uri)
         for url in (*needed, found.userinfo_endpoint, found.end_session_endpoint):
             if url is not None and not is_safe(url):
-                raise provider_error(f"The provider's metadata have the address {url[:200]!r}, which is not encrypted.")
+                raise provider_error(
+                    f"The provider's metadata have the address {without_user(url)[:200]!r}, which is not encrypted"
+                )
         if "S256" not in (found.code_challenge_methods_supported or ("S256",)):
-            raise provider_error("The provider does not support PKCE with S256.")
+            raise provider_error("The provider does not support PKCE with S256")
         return found
 
     async def keys(self, *, again: bool = False) -> KeySet | None:
@@ -128,7 +131,7 @@ class Provider:
     async def _json(
         self, method: str, url: str, body: str | None = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        place = f"{method} {url.partition('?')[0][:200]}"
+        place = f"{method} {without_user(url.partition('?')[0])[:200]}"
         try:
             async with timeout_after(self._timeout), self._permits:
                 status, read = await self._read(method, url, body, headers or {})
@@ -170,7 +173,10 @@ class Provider:
             async for piece in answer.content.iter_chunked(16 * 1024):
                 read += piece
                 if len(read) > MAX_BYTES:
-                    raise provider_error(f"{method} {url[:200]}: the answer is longer than {MAX_BYTES} bytes")
+                    raise provider_error(
+                        f"{method} {without_user(url.partition('?')[0])[:200]}: the answer is longer than "
+                        f"{MAX_BYTES} bytes"
+                    )
             return answer.status, bytes(read)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from scrapy_ext.api.masking import shown_address
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 
 #: Path of the pages to which the provider sends a person back.
@@ -56,17 +57,25 @@ class OidcSettings(NamedTuple):
         if config.oidc_issuer is None:
             return None
         if config.public_url is None or not config.oidc_client_id:
-            missing = "--public-url" if config.public_url is None else "--oidc-client-id"
-            raise ConfigError(f"--oidc-issuer needs {missing}: the provider sends people back to that address.")
+            missing, remedy = (
+                ("--public-url", "Add the address to which the provider sends people back.")
+                if config.public_url is None
+                else ("--oidc-client-id", "Add the ID that the provider has given to this client.")
+            )
+            raise ConfigError(f"--oidc-issuer needs {missing}. {remedy}")
         for option, url in (("--oidc-issuer", config.oidc_issuer), ("--public-url", config.public_url)):
             if not is_safe(url):
                 raise ConfigError(
-                    f"{option} must begin with https://, except on this machine (localhost), got {url!r}."
+                    f"{option} must begin with https://, except on this machine (localhost){shown_address(url)}. "
+                    "Write its https address."
                 )
         if urlsplit(config.public_url).path:
-            raise ConfigError(f"--public-url must have no path with --oidc-issuer, got {config.public_url!r}.")
+            raise ConfigError(
+                f"--public-url must have no path with --oidc-issuer{shown_address(config.public_url)}. Write the "
+                "address without it."
+            )
         if "openid" not in config.oidc_scope.split():
-            raise ConfigError(f"--oidc-scope must have the scope openid, got {config.oidc_scope!r}.")
+            raise ConfigError(f"--oidc-scope must have the scope openid, got {config.oidc_scope!r}. Add it.")
         return cls(
             config.oidc_issuer,
             config.oidc_client_id,

@@ -96,7 +96,10 @@ class ProviderLogins:
         if not isinstance(error, LoginError):
             return self._frame.failed(error, None)
         self._counts.count("oidc", error.outcome)
-        logger.warning("A login by OpenID Connect has failed: %s", error.detail)
+        logger.warning(
+            "A login by OpenID Connect has failed: %s. Check the options --oidc-… and the client at the provider",
+            error.detail.rstrip("."),
+        )
         status, text, wait = error.status, str(error), self._failures.note(request.scope)
         if wait:
             status, text = 429, f"Too many failed logins from this address. Try again in {wait} s."

@@ -20,6 +20,7 @@ from scrapy_ext.api.masking import HIDDEN, Secrets, hidden, masked_values, witho
             "ftp://ann:wren%204@files.example/a.csv, s3://key:se/cret@bucket/b",
             "ftp://files.example/a.csv, s3://bucket/b",
         ),
+        ("Write http://USER:PASSWORD@HOST:PORT.", "Write http://USER:PASSWORD@HOST:PORT."),
         ("'socks5://ann:wren@192.0.2.1:1080'", "'socks5://192.0.2.1:1080'"),
         ("proxy <ann:wren@192.0.2.1:3128> is dead", "proxy <192.0.2.1:3128> is dead"),
         ("http://shop.example:8080/a@b", "http://shop.example:8080/a@b"),

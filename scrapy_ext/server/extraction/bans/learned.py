@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from scrapy_ext.api.extraction.forms import is_private_header
+from scrapy_ext.api.masking import is_private_header
 from scrapy_ext.server.extraction.outgoing import Cookie, is_of_host
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.net.health import SINGLE, Rests

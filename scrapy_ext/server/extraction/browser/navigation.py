@@ -24,8 +24,9 @@ from playwright.async_api import CDPSession, Error, Page, Request
 from yarl import URL
 
 from scrapy_ext.api.extraction import Header
-from scrapy_ext.api.extraction.forms import COOKIE_PREFIXES, is_private_header
+from scrapy_ext.api.extraction.forms import COOKIE_PREFIXES
 from scrapy_ext.api.extraction.problems import unprocessable
+from scrapy_ext.api.masking import is_private_header
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.actions.context import Traffic

@@ -29,8 +29,9 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
-from scrapy_ext.api.extraction.forms import REDIRECTS, is_private_header
+from scrapy_ext.api.extraction.forms import REDIRECTS
 from scrapy_ext.api.extraction.problems import ExtractionError, connection_failed, permanent, temporary, unreachable
+from scrapy_ext.api.masking import is_private_header
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.http.bodies import read_body
@@ -177,7 +178,10 @@ class _Exchange:
                 raise self._proxy_failure() or _problem(self._url, error) from error
             if answer is not None:
                 return answer
-        raise permanent(f"{self._url.host} redirected more than {self._limits.redirects} times.")
+        raise permanent(
+            f"{self._url.host} redirected more than {self._limits.redirects} times.",
+            remedy="Send the URL of the page itself, or the cookies that the site needs.",
+        )
 
     async def _check_address(self) -> None:
         """Check the host: aiohttp calls its resolver for names only, and not for open connections."""
@@ -296,7 +300,10 @@ def _problem(url: URL, error: Exception) -> ExtractionError:
     """Return the problem of a failed hop. The order is that of aiohttp's classes, narrow before wide."""
     host, port = url.host or "", url.port or 0
     if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
-        return permanent(f"{host}:{port} has no valid certificate, or does not speak TLS as it should.")
+        return permanent(
+            f"{host}:{port} has no valid certificate, or does not speak TLS as it should.",
+            remedy="Write http:// for a site without TLS.",
+        )
     if isinstance(error, (aiohttp.ServerTimeoutError, *TIMEOUT_ERRORS)):
         return temporary(f"{host}:{port} did not answer in time.", Cause.TIMEOUT)
     if isinstance(error, OSError):

@@ -191,7 +191,7 @@ WRONG = {
     "database": "there is no database nowhere",
     "port": "cannot be reached",
     "newer": "has schema version 9999.*Upgrade scrapy-ext",
-    "nothing": "a worker needs the database of a server",
+    "nothing": "A worker needs the database of a server",
     "other": "refuses this database's jobs",
     "url": "--url http://127.0.0.1:9 cannot be reached",
     "scheme": "must be the address of a server",
