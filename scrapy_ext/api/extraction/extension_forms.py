@@ -133,11 +133,11 @@ def _unknown(place: str, members: dict[str, Any], known: tuple[str, ...]) -> Ite
 
 def _objects(place: str, values: object) -> Iterator[Violation]:
     if not isinstance(values, list):
-        yield Violation(place, "must be an array of objects", "Change its type.")
+        yield Violation(place, "must be an array of objects", "Write [{...}] with the members of each.")
         return
     for index, value in enumerate(values):
         if not isinstance(value, dict):
-            yield Violation(f"{place}[{index}]", "must be an object", "Change its type.")
+            yield Violation(f"{place}[{index}]", "must be an object", "Write {...} with its members.")
 
 
 def _text(place: str, value: object, longest: int, remedy: str) -> Iterator[Violation]:
@@ -147,4 +147,4 @@ def _text(place: str, value: object, longest: int, remedy: str) -> Iterator[Viol
 
 def _switch(place: str, value: object) -> Iterator[Violation]:
     if not isinstance(value, bool):
-        yield Violation(place, "must be true or false", "Change its type.")
+        yield Violation(place, "must be true or false", "Write true or false, without quotes.")

@@ -209,11 +209,11 @@ def _of_rule(place: str, rule: object, *, is_known: bool) -> Iterator[Violation]
     wrong = [name for name in _STRINGS if name in rule and not _is_text(rule[name])]
     if wrong:
         rule_of_it = f"must be a string of 1 to {MAX_VALUE_LENGTH} characters"
-        yield Violation(f"{place}.{wrong[0]}", rule_of_it, "Correct it, or leave it out.")
+        yield Violation(f"{place}.{wrong[0]}", rule_of_it, "Write text in quotes, or leave it out.")
         return
     for name in ("remove", "all"):
         if not isinstance(rule.get(name, False), bool):
-            yield Violation(f"{place}.{name}", "must be true or false", "Change its type.")
+            yield Violation(f"{place}.{name}", "must be true or false", "Write true or false, without quotes.")
             return
     yield from _combination(place, rule)
     if not is_known:

@@ -183,4 +183,8 @@ def settings_faults(settings: Mapping[str, Any]) -> Iterator[Violation]:
             continue
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not 0 <= value <= most or (name == REMINDER_SETTING and value == 0):
-            yield Violation(name, f"must be a number of {unit} up to {most}", "null: the default.")
+            yield Violation(
+                name,
+                f"must be a number of {unit} up to {most}",
+                "Write a number in these bounds, or null for the default.",
+            )

@@ -92,9 +92,9 @@ def argument_faults(known: Sequence[SpiderArgument], given: Mapping[str, Any]) -
         field, value = FIELD + argument.name, given.get(argument.name)
         if argument.name not in given:
             if argument.required:
-                yield Violation(field, "is required: the spider has no default for it", "Write a value.")
+                yield Violation(field, "is required: the spider has no default for it", f"Write {argument.name}=VALUE.")
         elif value is not None and (rule := _broken(type_of(argument.annotation), str(value))):
-            yield Violation(field, rule, "Correct the value.")
+            yield Violation(field, rule, "Write such a value.")
 
 
 def _broken(wanted: ArgumentType, value: str) -> str:

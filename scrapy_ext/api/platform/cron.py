@@ -51,7 +51,7 @@ class Cron(NamedTuple):
         day, month = cron.day_of_month, cron.month
         if day is not None and month is not None and cron.day_of_week is None and day > _DAYS[month - 1]:
             rule = f"never runs: {month_name[month]} has no day {day}"
-            raise refused("cron", rule, f"Correct the day or the month; the last day is {_DAYS[month - 1]}.")
+            raise refused("cron", rule, f"Write a day up to {_DAYS[month - 1]}, or another month.")
         return cron
 
     def next_after(self, when: datetime) -> datetime | None:
@@ -141,4 +141,4 @@ def _part_faults(piece: str, name: str, low: int, high: int) -> Iterator[Violati
             "Use one schedule for each value.",
         )
     elif not low <= int(piece) <= high:
-        yield Violation("cron", f"{name} must be {low} to {high}, got {piece}", "Correct the number.")
+        yield Violation("cron", f"{name} must be {low} to {high}, got {piece}", f"Write {low}, or * for all.")

@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.json_decoder import decoder
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, META_KEY, FrontierRequest, slot_of_url
 from scrapy_ext.api.violations import ContractError, Violation
 
@@ -182,7 +183,7 @@ def _safe_url(form: Mapping[str, Any]) -> str:
     if not meta.get("verbatim_url"):
         url = safe_url_string(url, form.get("encoding", "utf-8"))
     if "://" not in url and not url.startswith(("about:", "data:")):
-        raise ValueError(f"it has no scheme such as https:// ({url[:80]!r})")
+        raise ValueError(f"it has no scheme such as https:// ({without_user(url)[:80]!r})")
     return url
 
 
@@ -301,4 +302,4 @@ def _faults(members: Mapping[str, Any], place: str) -> Iterator[Violation]:
     for name, member in MEMBERS.items():
         value = members.get(name)
         if value is not None and not member.is_valid(value):
-            yield Violation(f"{place}.{name}", member.rule, "Correct it, or leave it out.")
+            yield Violation(f"{place}.{name}", member.rule, "Write such a value, or leave it out.")

@@ -85,7 +85,7 @@ def csv_options(parameters: Mapping[str, str]) -> CsvOptions:
         [] if fields else [Violation("fields", "is required for csv", "Name the columns, as in fields=name,price.")]
     )
     faults.extend(
-        Violation(name, "must be one character", "Correct the parameter.")
+        Violation(name, "must be one character", f"Write {name}=%3B for a semicolon.")
         for name in ("sep", "quote", "escape")
         if len(parameters.get(name, "x")) != 1
     )

@@ -123,9 +123,9 @@ def is_valid(request: FrontierRequest) -> bool:
 def request_faults(request: FrontierRequest, size: int, place: str) -> Iterator[Violation]:
     """Yield the violations of a request object of ``size`` bytes of JSON."""
     if not request.fp:
-        yield Violation(place, "fp must not be empty", "Give the request a fingerprint.")
+        yield Violation(f"{place}: fp", "must not be empty", "Give the request a fingerprint.")
     if not -(2**31) <= request.p < 2**31:
-        yield Violation(place, f"p must fit in 32 bits, got {request.p}", "Use smaller priorities.")
+        yield Violation(f"{place}: p", f"must fit in 32 bits, got {request.p}", "Use smaller priorities.")
     if size > MAX_REQUEST_BYTES:
         yield Violation(
             place, f"must be at most {MAX_REQUEST_BYTES} bytes of JSON, got {size}", "Send less qdata.", 413
@@ -161,7 +161,7 @@ def revived(key: str, letter: Any) -> PutBack:
     try:
         slot, fp, form = str(int(letter["slot"])), str(letter["fp"]), letter["request"]
     except (TypeError, KeyError, ValueError):
-        raise ValueError(f"{key} in slot {DEAD_LETTERS} is not a dead letter") from None
+        raise ValueError(f"{key} in slot {DEAD_LETTERS} is not a dead letter: delete it there") from None
     return PutBack(slot, _requeued(fp, form))
 
 

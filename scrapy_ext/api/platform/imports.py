@@ -122,5 +122,5 @@ def parse_times(text: str) -> list[TimeRun]:
     runs = [TimeRun(int(match[1]), int(match[2])) for match in found if match is not None]
     if len(runs) != len(found) or len(runs) > MAX_TIMES or any(run.ts > MAX_NUMBER for run in runs):
         rule = f"must be 1 to {MAX_TIMES} entries <records>:<milliseconds>, joined by commas, got {text[:60]!r}"
-        raise refused(TIMES_HEADER, rule, "Correct the header.")
+        raise refused(TIMES_HEADER, rule, "Send Record-Times: 3:1700000000000 for three records of one time.")
     return runs

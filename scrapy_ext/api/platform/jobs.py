@@ -223,12 +223,16 @@ def violations_of_job(spider: str, metadata: Mapping[str, Any]) -> Iterator[Viol
     """Yield the violations of a job of this spider or script with this metadata."""
     if spider.startswith(SCRIPT) and re.fullmatch(SCRIPT_NAME, spider.removeprefix(SCRIPT)) is None:
         yield Violation(
-            "spider", f"{spider[:80]!r} cannot be a script: py: and the name of a file, without a folder", "Correct it."
+            "spider",
+            f"{spider[:80]!r} cannot be a script: py: and the name of a file, without a folder",
+            "Write py:report.py.",
         )
     for name, low, high in (("priority", MIN_PRIORITY, MAX_PRIORITY), ("units", MIN_UNITS, MAX_UNITS)):
         value = metadata.get(name, low)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            yield Violation(name, f"must be a whole number from {low} to {high}, got {value!r}"[:120], "Correct it.")
+            yield Violation(
+                name, f"must be a whole number from {low} to {high}, got {value!r}"[:120], f"Write {low}, for example."
+            )
     for name in GIVEN:
         if not isinstance(metadata.get(name, {}), dict):
             yield Violation(name, "must be a JSON object", f'Write "{name}": {{"NAME": "value"}}.')
@@ -253,7 +257,11 @@ def violations_of_settings(field: str, settings: object) -> Iterator[Violation]:
         yield Violation(f"{field}.{name}", _SET_BY_NODE, "Leave it out.")
     seconds = settings.get(JOB_TIMEOUT)
     if seconds is not None and not _is_time(seconds):
-        yield Violation(f"{field}.{JOB_TIMEOUT}", f"must be a number of seconds, 0 for none, got {seconds!r}"[:120], "")
+        yield Violation(
+            f"{field}.{JOB_TIMEOUT}",
+            f"must be a number of seconds, 0 for none, got {seconds!r}"[:120],
+            "Write 3600 for an hour.",
+        )
 
 
 def violations_of_project(settings: Mapping[str, Any]) -> Iterator[Violation]:
@@ -271,7 +279,11 @@ def violations_of_project(settings: Mapping[str, Any]) -> Iterator[Violation]:
             yield from violations_of_settings(f"{SPIDER_SETTINGS}.{spider}", each)
     most = settings.get(MAX_RUNNING)
     if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
-        yield Violation(MAX_RUNNING, f"must be a whole number, 0 or more, got {most!r}"[:120], "null: no limit.")
+        yield Violation(
+            MAX_RUNNING,
+            f"must be a whole number, 0 or more, got {most!r}"[:120],
+            "Write a number, or null for no limit.",
+        )
 
 
 def _of_environment(environment: object) -> Iterator[Violation]:

@@ -77,11 +77,10 @@ class EntityKey(NamedTuple):
 def _numbers(text: str, field: str, parts: tuple[str, ...]) -> list[int]:
     pieces = text.split("/")
     if len(pieces) != len(parts) or not all(_NUMBER.fullmatch(piece) for piece in pieces):
-        shown = text if len(text) <= 60 else f"{text[:57]}..."
-        raise refused(field, f"must be {'/'.join(f'<{p}>' for p in parts)}, got {shown!r}", "Use whole numbers.")
+        raise refused(field, f"must be {'/'.join(f'<{p}>' for p in parts)}, got {text[:60]!r}", "Use whole numbers.")
     numbers = [int(piece) for piece in pieces]
     if max(numbers) > MAX_NUMBER:
-        raise refused(field, f"has a number over {MAX_NUMBER}", "Check the key.")
+        raise refused(field, f"has a number over {MAX_NUMBER}", f"Write a number of {MAX_NUMBER} at most.")
     return numbers
 
 

@@ -184,11 +184,15 @@ def _with_median(check: Check, match: re.Match[str], field: str) -> Check:
     runs = DEFAULT_RUNS if match[2] is None else int(match[2])
     least = min(DEFAULT_LEAST, runs) if match[3] is None else int(match[3])
     if not 1 <= runs <= MAX_RUNS:
-        raise _wrong(field, f"must have a median of 1 to {MAX_RUNS} runs", "Correct the number.")
+        raise _wrong(field, f"must have a median of 1 to {MAX_RUNS} runs", 'Write "items >= 0.8 x median of 7".')
     if not 1 <= least <= runs:
-        raise _wrong(field, f"must apply after 1 to {runs} runs, those of the median", "Correct the number.")
+        raise _wrong(
+            field,
+            f"must apply after 1 to {runs} runs, those of the median",
+            'Write "items >= 0.8 x median of 7 after 3".',
+        )
     if factor < 0:
-        raise _wrong(field, "must multiply the median by a number of 0 or more", "Correct the factor.")
+        raise _wrong(field, "must multiply the median by a number of 0 or more", 'Write "items >= 0.8 x median".')
     return msgspec.structs.replace(check, factor=factor, runs=runs, least=least)
 
 
@@ -207,7 +211,9 @@ def _number(measure: str, text: str, field: str) -> float:
     elif unit:
         raise _wrong(field, f"must compare {measure} with a number without {unit}", _EXAMPLES)
     if number < 0 and measure != "stat":
-        raise _wrong(field, f"must compare {measure} with 0 or more", "Correct the number.")
+        raise _wrong(
+            field, f"must compare {measure} with 0 or more", f"Write 0, or a number above it, after {measure}."
+        )
     return number
 
 

@@ -75,7 +75,7 @@ _EXPECT: Final = re.compile(r"([0-9]+)\s*(h|d)", re.ASCII)
 
 def _name_faults(field: str, name: str) -> Iterator[Violation]:
     if not name.isprintable():
-        yield Violation(field, _NAME_RULE, "Correct the name.")
+        yield Violation(field, _NAME_RULE, 'Write "enough items".')
 
 
 def _check_faults(field: str, checks: Sequence[str]) -> Iterator[Violation]:
@@ -90,7 +90,11 @@ def _schema_faults(field: str, schema: dict[str, Any] | bool) -> Iterator[Violat
     try:
         size = len(msgspec.json.encode(schema))
     except UnicodeEncodeError:
-        yield Violation(field, "has half of a surrogate pair, which no encoding can hold", "Correct the text.")
+        yield Violation(
+            field,
+            "has half of a surrogate pair, which no encoding can hold",
+            "Remove the half, or write the whole character.",
+        )
         return
     if size > MAX_SCHEMA:
         yield Violation(field, f"must be at most {MAX_SCHEMA} bytes of JSON", "Shorten it.", 413)
@@ -113,7 +117,7 @@ class NewMonitor(JobScope, frozen=True, kw_only=True, forbid_unknown_fields=True
         _Name,
         Field(
             _NAME_RULE,
-            "Correct the name.",
+            'Write "enough items".',
             check=_name_faults,
             metavar="NAME",
             help="name in results and messages",
@@ -170,7 +174,7 @@ class NewMonitor(JobScope, frozen=True, kw_only=True, forbid_unknown_fields=True
         _Sample,
         Field(
             f"must be a whole number from 0 (all) to {MAX_SAMPLE}",
-            "Correct the number.",
+            "Write 1000, for example.",
             metavar="N",
             help=f"compare N items with the schema; 0: all (default: {DEFAULT_SAMPLE})",
             label="Number of items to compare, spread over the job (0: all)",

@@ -78,7 +78,7 @@ def _task_faults(field: str, task: Task) -> Iterator[Violation]:
         yield Violation(f"{field}.name", rule, "Name a spider, or write py:SCRIPT.")
     if not MIN_PRIORITY <= task.priority <= MAX_PRIORITY:
         rule = f"must be {MIN_PRIORITY} to {MAX_PRIORITY}, got {task.priority}"
-        yield Violation(f"{field}.priority", rule, "Correct the number.")
+        yield Violation(f"{field}.priority", rule, "Write 2, the usual one, or leave it out.")
     if task.script_args and not task.name.startswith(SCRIPT):
         yield Violation(f"{field}.script_args", "belongs to a script", "Use spider_args, or a name starting with py:.")
     if task.job_workers is not msgspec.UNSET:
@@ -87,15 +87,12 @@ def _task_faults(field: str, task: Task) -> Iterator[Violation]:
 
 def _tags_faults(field: str, tags: Sequence[str]) -> Iterator[Violation]:
     if len(tags) > MAX_TAGS or not all(map(is_name, tags)):
-        yield Violation(field, f"must be at most {MAX_TAGS} tags of 1 to {MAX_NAME} characters", "Correct them.")
+        yield Violation(field, f"must be at most {MAX_TAGS} tags of 1 to {MAX_NAME} characters", 'Write ["weekly"].')
 
 
 def _description_faults(field: str, text: str) -> Iterator[Violation]:
     if len(text) > MAX_DESCRIPTION:
         yield Violation(field, f"must be at most {MAX_DESCRIPTION} characters", "Shorten it.")
-
-
-_CORRECT: Final = "Correct the field."
 
 
 class NewSchedule(msgspec.Struct, kw_only=True):
@@ -110,7 +107,7 @@ class NewSchedule(msgspec.Struct, kw_only=True):
         ),
         Field(
             "must be text of five fields",
-            _CORRECT,
+            "Write 30 4 * * * for 04:30 on each day (UTC).",
             check=_cron_faults,
             help="five fields in quotes: minute hour day-of-month month day-of-week; a number or *",
             option="cron",
@@ -120,14 +117,16 @@ class NewSchedule(msgspec.Struct, kw_only=True):
     tasks: Annotated[
         list[Annotated[Task, Meta(extra_json_schema={"unevaluatedProperties": False})]],
         Meta(extra_json_schema={"minItems": 1, "maxItems": MAX_TASKS}),
-        Field('must be an array of objects such as {"name": "spider"}', _CORRECT, check=_tasks_faults),
+        Field(
+            'must be an array of objects such as {"name": "spider"}', 'Write [{"name": "spider"}].', check=_tasks_faults
+        ),
     ]
     addtags: Annotated[
         list[_Name],
         Meta(extra_json_schema={"maxItems": MAX_TAGS}),
         Field(
             "must be an array of strings",
-            _CORRECT,
+            'Write ["weekly"].',
             check=_tags_faults,
             label="Tags of its jobs, one per line",
         ),
@@ -137,7 +136,7 @@ class NewSchedule(msgspec.Struct, kw_only=True):
         Meta(description="Description of the schedule.", extra_json_schema={"maxLength": MAX_DESCRIPTION}),
         Field(
             "must be text",
-            _CORRECT,
+            "Write text in quotes.",
             check=_description_faults,
             metavar="TEXT",
             help="description of the periodic job",
@@ -150,7 +149,7 @@ class NewSchedule(msgspec.Struct, kw_only=True):
         bool,
         Field(
             "must be true or false",
-            _CORRECT,
+            "Write true or false, without quotes.",
             option="--paused",
             help="do not run it until it is resumed",
             label="paused",

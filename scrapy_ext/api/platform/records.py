@@ -30,7 +30,11 @@ def parse_content_range(value: str) -> int:
     """Return the start index; raises :class:`ContractError`."""
     match = _CONTENT_RANGE.fullmatch(value.strip())
     if match is None:
-        raise refused("Content-Range", f"must be 'items <start>-/*', got {value[:60]!r}", "Correct the header.")
+        raise refused(
+            "Content-Range",
+            f"must be 'items <start>-/*', got {value[:60]!r}",
+            "Send Content-Range: items 0-/* for a start at 0.",
+        )
     return int(match[1])
 
 

@@ -65,7 +65,7 @@ def _is_text(value: str) -> bool:
 
 def _number(most: int, unit: str, metavar: str, help: str, label: str) -> Field:
     rule = f"must be a whole number of {unit} from 1 to {most}"
-    return Field(rule, "Correct the number.", metavar=metavar, help=help, label=label, group=ROW)
+    return Field(rule, "Write 30, for example.", metavar=metavar, help=help, label=label, group=ROW)
 
 
 _Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]

@@ -179,7 +179,7 @@ def parse_change(fields: Mapping[str, Any]) -> UserChange:
     """Return the change of a body; raises ``ContractError``."""
     for name in fields:
         if name not in ("disabled", "roles"):
-            raise refused(name[:60], "is no field here", "The fields are disabled and roles.")
+            raise refused(name[:60], "is not a field of this request", "The fields are disabled and roles.")
     disabled, roles = fields.get("disabled"), fields.get("roles", {})
     if disabled is not None and not isinstance(disabled, bool):
         raise refused("disabled", "must be true or false", 'Write {"disabled": true}.')

@@ -92,7 +92,13 @@ class Versions(msgspec.Struct):
 
 def version_faults(name: str) -> list[Violation]:
     if name == LOCAL:
-        return [Violation("version", f"cannot be {LOCAL}, which stands for the server's own folder", "Choose another.")]
+        return [
+            Violation(
+                "version",
+                f"cannot be {LOCAL}, which stands for the server's own folder",
+                "Write another name, such as 1.0.",
+            )
+        ]
     if not _NAME.fullmatch(name) or name in STEPS:
         rule = f"must be 1 to 100 letters, digits or characters of ._+!-, got {name[:60]!r}"
         return [Violation("version", rule, "Choose another name, such as 1.0.")]

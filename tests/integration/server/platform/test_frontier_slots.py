@@ -87,7 +87,7 @@ async def test_writers_of_the_same_slots_in_any_order_do_not_wait_for_each_other
         ("s", {"fp": "/a"}, "line 2"),
         ("s", {"slot": "..", "fp": "/a"}, "line 2: slot"),
         ("s", {"slot": "a/b", "fp": "/a"}, "line 2: slot"),
-        ("s", {"slot": "0", "fp": ""}, "fp must not be empty"),
+        ("s", {"slot": "0", "fp": ""}, "fp: must not be empty"),
         ("q", {"slot": "0", "mincount": "many"}, "line 2"),
         ("q", ["0"], "line 2"),
         ("q/deleted", {"slot": "0", "ids": "all"}, "line 2"),

@@ -173,8 +173,8 @@ async def test_arguments_that_the_code_does_not_take_are_reported_and_may_be_sen
     fields = {"spider": "novels", "argument.pages": "many", "tags": "kept"}
     form = page(await run(http, project, **fields), 400)
     assert texts(form, "//fieldset//p[@class='wrong']") == [
-        "category is required: the spider has no default for it. Write a value.",
-        "pages must be a whole number, got 'many'. Correct the value.",
+        "category is required: the spider has no default for it. Write category=VALUE.",
+        "pages must be a whole number, got 'many'. Write such a value.",
     ]
     assert (fields_of(form)["argument.pages"], fields_of(form)["tags"]) == ("many", "kept")
     assert await listed(http, project) == []
