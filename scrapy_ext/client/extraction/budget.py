@@ -159,6 +159,9 @@ class Budget:
         if most and used >= most * _WARNING and setting not in self._warned:
             self._warned.add(setting)
             logger.warning(
-                "%d %% of %s is used: %.6g of %.6g. Nothing more is sent when it is used up.",
-                *(100 * used / most, setting, used, most),
+                "%d %% of %s is used: %.6g of %.6g. When it is used up, nothing more is sent: raise it to go on.",
+                100 * used / most,
+                setting,
+                used,
+                most,
             )

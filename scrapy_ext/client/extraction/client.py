@@ -401,7 +401,7 @@ def _not_a_result(
     fields: Mapping[str, Any],
     fault: str,
     made: type[UnexpectedAnswerError] = UnexpectedAnswerError,
-) -> ExtractError:
+) -> UnexpectedAnswerError:
     kind = answer.headers.get("Content-Type", "no content type")
     beginning = " ".join(answer.body[:400].decode("utf-8", "replace").split())[:100]
     detail = f"{fault}, {kind}: {beginning or 'an empty body'}"

@@ -198,7 +198,7 @@ class JobQueue(Resource):
         call = post(Host.JOBQ, path("jobq", project, "update"), encode([{"key": str(key), **fields}]))
         changed = await self._lines(call, dict)
         if not changed:
-            raise call.error(NotFound, f"there is no job {key}", 404)
+            raise call.error(NotFound, f"there is no job {key}; check its key", 404)
         state = changed[0].get("prevstate")
         return state if isinstance(state, str) else None
 

@@ -134,5 +134,6 @@ async def test_the_log_warns_once_at_four_fifths(caplog):
     for _ in range(3):
         await budget.reserve(0)
     assert caplog.messages == [
-        "80 % of EXTRACT_API_MAX_REQUESTS is used: 8 of 10. Nothing more is sent when it is used up."
+        "80 % of EXTRACT_API_MAX_REQUESTS is used: 8 of 10. "
+        "When it is used up, nothing more is sent: raise it to go on."
     ]
