@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.api.platform.versions import version_faults
 from scrapy_ext.commands.subcommand import CommandError
 
@@ -87,8 +88,8 @@ def find_target(folder: Path, name: str | None, project: int | None = None) -> T
         target.url = target.url or _address(base.get("url"), wanted)
         target.key = target.key or base.get("username")
     elif name is not None:
-        known = ", ".join(sorted({*map(str, projects), *sections})) or "none"
-        raise CommandError(f"there is no target {name} in {CFG} or {YML}; known targets: {known}")
+        known = ", ".join(sorted({*map(str, projects), *sections})) or "[deploy:NAME] in scrapy.cfg for a new one"
+        raise CommandError(f"there is no target {name} in {CFG} or {YML}; use {known}")
     if ignored := [each for each in _IGNORED if each in document]:
         target.notes.append(f"{YML}: {', '.join(ignored)} ignored; jobs run with the packages of the server")
     if isinstance(document.get("requirements"), Mapping) and document["requirements"].get("eggs"):
@@ -159,7 +160,10 @@ def _of_yml(target: Target, name: str, project: object, document: Mapping[str, A
     if endpoint in endpoints:
         target.url = _address(str(endpoints[endpoint]), name)
     elif endpoint != DEFAULT:
-        raise CommandError(f"{YML}: target {name} names the endpoint {endpoint}, which endpoints does not define")
+        raise CommandError(
+            f"{YML}: target {name} names the endpoint {without_user(endpoint)}, which is not defined; add it to "
+            "endpoints"
+        )
     key = _mapping(document, "apikeys", "apikey").get(str(more.get("apikey") or endpoint))
     target.key = None if key is None else str(key)
     target.requirements = _requirements(more) or target.requirements
@@ -171,7 +175,7 @@ def _mapping(document: Mapping[str, Any], several: str, one: str) -> dict[str, A
     """Return values by name, with the value of ``one`` as ``default``."""
     found = document.get(several) or {}
     if not isinstance(found, Mapping):
-        raise CommandError(f"{YML}: {several} must be a mapping, such as {DEFAULT}: …")
+        raise CommandError(f"{YML}: {several} must be a mapping; write {DEFAULT}: VALUE below it")
     return {
         **({DEFAULT: document[one]} if one in document else {}),
         **{str(name): value for name, value in found.items()},

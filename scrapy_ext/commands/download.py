@@ -93,7 +93,7 @@ def wants_file(view: View) -> bool:
     options = view.options
     if options.output is None:
         if options.format is not None:
-            raise CommandError("--format needs --output; --json and --csv choose the form of standard output")
+            raise CommandError("--format needs --output; for the form of standard output, use --json or --csv")
         return False
     if getattr(options, "follow", False):
         raise CommandError("--output and --follow cannot be combined; redirect standard output to a file")

@@ -58,7 +58,7 @@ class Command(ScrapyCommand):
         super().process_options(args, opts)
         unknown = next((each for each in args if each.startswith("-")), None)
         if unknown is not None:
-            raise UsageError(f"unknown option {unknown}")
+            raise UsageError(f"unknown option {unknown}; `scrapy extract --help` lists the options")
         try:
             opts.call = _call(args, opts)
         except KeyboardInterrupt:  # During the imports.
@@ -148,13 +148,15 @@ def _call(urls: list[str], opts: argparse.Namespace) -> ExtractCall:
         raise UsageError("give URLs, or a file of them with --input (- is standard input)")
     explains = _explained(urls, opts)
     if opts.decode and opts.bodies:
-        raise UsageError("--decode and --bodies cannot be combined: a file has the original body")
+        raise UsageError(
+            "--decode and --bodies cannot be combined, since a file has the original body; use one of them"
+        )
     output = None if opts.output == "-" else opts.output
     if opts.retry_failed and output is None:
-        raise UsageError("--retry-failed needs the --output of the previous run")
+        raise UsageError("--retry-failed needs the results of the previous run; name its file with --output")
     path = None if opts.input == "-" else opts.input
     if path is not None and output is not None and _is_same_file(path, output):
-        raise UsageError("--input and --output are the same file")
+        raise UsageError("--input and --output are the same file; give another --output")
     return ExtractCall(
         Source(urls, path),
         _fields(opts),
@@ -179,9 +181,9 @@ def _explained(urls: list[str], opts: argparse.Namespace) -> ExplainCall | None:
     others = ("input", "output", "check", "retry_failed", "decode", "bodies", "screenshots", "markdown")
     given = next((name for name in others if getattr(opts, name)), None)
     if given is not None:
-        raise UsageError(f"--explain cannot be combined with --{given.replace('_', '-')}")
+        raise UsageError(f"--explain cannot be combined with --{given.replace('_', '-')}; leave one of them out")
     if len(urls) != 1:
-        raise UsageError("--explain takes one URL")
+        raise UsageError("--explain takes one URL; give it after the options")
     return ExplainCall(urls[0], opts.kind, _fields(opts))
 
 

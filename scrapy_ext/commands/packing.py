@@ -96,7 +96,7 @@ def requirements_of(folder: Path, name: str | None) -> str:
 
 def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
     if depth > _MAX_INCLUDES:
-        raise CommandError(f"{path.name} includes itself")
+        raise CommandError(f"{path.name} includes itself; remove that line")
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -119,7 +119,7 @@ def _settings(folder: Path) -> str:
     except (configparser.Error, UnicodeDecodeError) as error:
         raise CommandError(f"{CFG} cannot be read: {error}") from None
     if not found:
-        raise CommandError(f"{CFG} must have default = NAME.settings in its section [settings]")
+        raise CommandError(f"{CFG} names no settings; write default = NAME.settings in its section [settings]")
     if faults := settings_faults(found):
         raise CommandError(f"{CFG}: {faults[0]}")
     return found

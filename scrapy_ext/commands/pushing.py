@@ -89,7 +89,7 @@ async def _frontier(view: View, target: str) -> str:
     except NotFound:
         metadata = {}
     if not metadata:
-        raise CommandError(f"there is no job {key}")
+        raise CommandError(f"there is no job {key}; `scrapy platform jobs` lists the jobs")
     named = metadata.get("frontier")
     if not isinstance(named, str) or named == frontier_of(key):
         return frontier_of(key)
@@ -104,10 +104,10 @@ def _input(view: View, opened: ExitStack, maker: RequestMaker | None) -> tuple[s
     """Return the name of a line of the input, for messages, and the lines."""
     options = view.options
     if (bool(options.url) + (options.file is not None) + (options.method is not None)) > 1:
-        raise CommandError("URLs, --file and --method exclude each other")
+        raise CommandError("URLs, --file and --method exclude each other; use one of them")
     if options.method is not None:
         if maker is None:
-            raise CommandError("--method needs --spider, whose method it is")
+            raise CommandError("--method needs the spider of the method; name it with --spider")
         return f"request {{number}} of {options.method}()", _of_method(maker, options.method)
     source = Source(options.url, None if options.file in (None, "-") else options.file)
     try:
@@ -159,7 +159,9 @@ class _BadLines:
         """Raise :class:`CommandError` for bad lines."""
         if self.count:
             more = f" (and {self.count - _SHOWN} more bad lines)" if self.count > _SHOWN else ""
-            raise CommandError(f"nothing is pushed. {' '.join(self._faults)}{more} --skip-bad pushes the others")
+            raise CommandError(
+                f"nothing is pushed. {' '.join(self._faults)}{more} Correct them, or push the others with --skip-bad"
+            )
 
 
 async def _checked(groups: Groups, name: str, maker: RequestMaker | None, bad: _BadLines) -> Groups:

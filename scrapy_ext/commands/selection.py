@@ -31,7 +31,7 @@ async def confirm(view: View, question: str) -> None:
     sys.stderr.write(f"{one_line(question)} [y/N] ")
     sys.stderr.flush()
     if (await _line()).strip().lower() not in ("y", "yes"):
-        raise CommandError("not confirmed, so nothing was changed")
+        raise CommandError("not confirmed, so nothing was changed; answer y, or add --yes")
 
 
 async def _line() -> str:

@@ -49,8 +49,8 @@ class RequestMaker:
         try:
             spider_class = loader.load(name)
         except KeyError:
-            known = ", ".join(sorted(loader.list())) or "none; run the command in a project"
-            raise CommandError(f"there is no spider {name!r}. Known are: {known}") from None
+            known = ", ".join(sorted(loader.list())) or "(none; run the command in a project)"
+            raise CommandError(f"there is no spider {name!r}; use one of: {known}") from None
         own.set("PLATFORM_URL", _ELSEWHERE, priority="cmdline")
         crawler = Crawler(spider_class, own)
         crawler.addons.load_settings(crawler.settings)
@@ -66,7 +66,9 @@ class RequestMaker:
             made = request_from_json(request.form, self._spider)
             fp = request.fp if request.names_fp else self._crawler.request_fingerprinter.fingerprint(made).hex()
         except UnreadableRequestError as error:
-            raise ContractError([Violation(place, f"cannot run: {error}", "Correct it.")]) from None
+            raise ContractError(
+                [Violation(place, f"cannot run: {error}", "Write a request that this spider can run, or leave it out.")]
+            ) from None
         except Exception as error:  # A fingerprinter of the project's may raise anything.
             raise _no_fingerprint(place, error) from error
         return _encode({**request.form, "fp": fp})
@@ -75,7 +77,7 @@ class RequestMaker:
         """Yield the requests of a method as lines; raises :class:`CommandError`."""
         method: object = getattr(self._spider, name, None)
         if not callable(method):
-            raise CommandError(f"spider {self._spider.name!r} has no method {name!r}")
+            raise CommandError(f"spider {self._spider.name!r} has no method {name!r}; name one that yields requests")
         made = method()
         if inspect.isawaitable(made):
             made = await made
@@ -103,4 +105,12 @@ class RequestMaker:
 
 
 def _no_fingerprint(place: str, error: Exception) -> ContractError:
-    return ContractError([Violation(place, f"has no fingerprint: {type(error).__name__}: {error}", "Correct it.")])
+    return ContractError(
+        [
+            Violation(
+                place,
+                f"has no fingerprint: {type(error).__name__}: {error}",
+                "Correct REQUEST_FINGERPRINTER_CLASS, or leave the request out.",
+            )
+        ]
+    )

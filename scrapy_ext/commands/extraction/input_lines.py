@@ -254,7 +254,7 @@ class Source(msgspec.Struct, frozen=True):
             if stat.S_ISDIR(os.stat(self.path).st_mode):
                 raise CallError(f"{self.path} is a folder; give a file of URLs")
             if not os.access(self.path, os.R_OK):
-                raise CallError(f"{self.path} cannot be read: permission denied")
+                raise CallError(f"{self.path} cannot be read: permission denied; change its permissions")
         except OSError as error:
             raise CallError(f"{self.path} cannot be read: {error.strerror}") from None
 

@@ -199,7 +199,7 @@ async def _delete(view: View) -> None:
     options, name, collections = view.options, view.options.collection, view.client.collections
     kind = await _type_of(view)
     if options.key and options.prefix is not None:
-        raise CommandError("--key and --prefix cannot be combined")
+        raise CommandError("--key and --prefix cannot be combined; use one of them")
     if options.key:
         await confirm(view, f"Delete {counted(len(options.key), 'record')} of {name}?")
         await collections.delete_keys(view.project, kind, name, options.key)
@@ -209,7 +209,10 @@ async def _delete(view: View) -> None:
         await collections.delete(view.project, kind, name, prefix=options.prefix)
     else:
         if options.type is not None:
-            raise CommandError("--type needs --key or --prefix: a collection is deleted with all its types")
+            raise CommandError(
+                "--type needs --key or --prefix; without them, a collection is deleted with all its types: leave "
+                "--type out"
+            )
         number = await collections.count(view.project, kind, name)
         await confirm(view, f"Delete the collection {name} with {counted(number, 'record')}?")
         await collections.drop(view.project, name)

@@ -56,7 +56,9 @@ async def _compare(view: View) -> None:
 async def _field_of(view: View, before: JobKey, after: JobKey) -> str:
     counts = [(await view.client.items.stats(key)).counts for key in (before, after)]
     if (field := suggested_field(*counts)) is None:
-        raise CommandError("the items of these jobs have no field in common; both jobs need items to compare them")
+        raise CommandError(
+            "the items of these jobs have no field in common; compare jobs of one spider that have items"
+        )
     return field
 
 

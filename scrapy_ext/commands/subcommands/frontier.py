@@ -73,7 +73,7 @@ async def _move(view: View) -> None:
     if target == name:
         pairs = [(slot, new) for slot, new in pairs if slot != new]
     if not pairs:
-        raise CommandError("source and target are the same slot")
+        raise CommandError("source and target are the same slot; name another --to or --to-slot")
     total = sum([await client.count(view.project, name, slot) for slot, _ in pairs])
     await confirm(view, f"Move {counted(total, 'request')} of {name} to {target}? No crawl may use either frontier.")
     moved = known = 0

@@ -137,7 +137,7 @@ def _urls(options: argparse.Namespace) -> PlatformUrls:
         return PlatformUrls(options.source, storage, options.from_jobq or storage)
     except ValueError as error:
         reason = str(error).partition(" ")[2]
-        raise CommandError(f"the address of the source {reason}") from None
+        raise CommandError(f"--from, the address of the source, {reason}") from None
 
 
 async def _check_source(source: PlatformClient, project: int) -> None:
@@ -173,7 +173,9 @@ def _projects(text: str) -> list[tuple[int, int]]:
         number = project_number(old)
         found.append((number, project_number(new) if equals else number))
     if len({new for _, new in found}) < len(found):
-        raise argparse.ArgumentTypeError("has a project of the target twice")
+        raise argparse.ArgumentTypeError(
+            "has a project of the target twice; name another one for each, such as 1=7,2=8"
+        )
     return found
 
 

@@ -65,9 +65,11 @@ async def _wait(view: View, keys: list[JobKey]) -> None:
                         return
                     await poller.pause(is_new=bool(ended))
     except TIMEOUT_ERRORS:
-        named = ", ".join(map(str, left[:5])) + (" …" if len(left) > 5 else "")
+        named = ", ".join(map(str, left[:5])) + (" and others" if len(left) > 5 else "")
         have = "1 job has" if len(left) == 1 else f"{len(left)} jobs have"
-        raise CommandError(f"after {view.options.timeout:g} s, {have} not ended: {named}") from None
+        raise CommandError(
+            f"after {view.options.timeout:g} s, {have} not ended: {named}; wait longer with --timeout"
+        ) from None
 
 
 async def _delete(view: View) -> None:

@@ -167,7 +167,9 @@ def _stat_value(row: Mapping[str, Any]) -> str:
 async def _stats(view: View, key: JobKey) -> Mapping[str, Any]:
     stats = (await view.client.jobs.metadata(key)).get(CRAWL_STATS)
     if not isinstance(stats, dict) or not stats:
-        raise CommandError(f"job {key} has no stats yet; a crawl stores them while it runs, and at its end")
+        raise CommandError(
+            f"job {key} has no stats yet; wait for them: a crawl stores them while it runs, and at its end"
+        )
     return stats
 
 

@@ -62,12 +62,15 @@ def _check(options: argparse.Namespace) -> None:
     if options.action != "add" and (
         options.project or options.read_only or options.run_only or options.opens or options.organisation
     ):
-        raise CommandError("--opens, --organisation, --project, --read-only and --run-only are options of add")
+        raise CommandError(
+            "--opens, --organisation, --project, --read-only and --run-only are options of add; leave them out"
+        )
     if options.read_only and options.run_only:
-        raise CommandError("--read-only and --run-only exclude each other")
+        raise CommandError("--read-only and --run-only exclude each other; use one of them")
     if options.opens == "extraction" and (options.project or options.read_only or options.run_only):
         raise CommandError(
-            "--project, --read-only and --run-only are for the platform, to which --opens extraction gives no access"
+            "--project, --read-only and --run-only are for the platform, to which --opens extraction gives no "
+            "access; leave them out, or write --opens both"
         )
     if options.organisation and options.opens not in ("extraction", "both"):
         raise CommandError("--organisation is for the extraction service; add --opens extraction or --opens both")

@@ -100,7 +100,7 @@ class _ReceiverCalls:
     async def resend(self, view: View, place: int) -> None:
         """Send a message that was given up again, and show its outcome as :meth:`test` does."""
         number, message = self.number(view), self.message[0]
-        unknown = f"there is no such {message} that was given up; `{self.lists}` lists them"
+        unknown = f"there is no {message} {place} that was given up; use one of `{self.lists}`"
         sent = await view.found(self.receivers(view).resend(view.project, number, place), unknown)
         await self._show_outcome(view, number, sent, f"the {message}")
 
@@ -114,7 +114,7 @@ class _ReceiverCalls:
                     sent = next((each for each in latest if each.id == sent.id), sent)
         except TIMEOUT_ERRORS:
             late = f"{what} was not sent within {self.test_seconds:g} s"
-            raise CommandError(f"{late}; a server without --no-runner sends {self.sends}") from None
+            raise CommandError(f"{late}; start a server without --no-runner, which sends {self.sends}") from None
         if sent.state != self.accepted:
             raise CommandError(f"{what} was not accepted: {sent.outcome}")
         await view.show([sent], self.messages)
@@ -125,7 +125,7 @@ class _ReceiverCalls:
 
 async def _list_webhooks(view: View) -> None:
     if view.options.arguments:
-        raise CommandError("list has no arguments")
+        raise CommandError("list takes no arguments; leave them out")
     await _WEBHOOKS.list(view)
 
 

@@ -39,7 +39,7 @@ _NAMED: Final = 10
 def _field_names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
-        raise argparse.ArgumentTypeError("must have at least one field")
+        raise argparse.ArgumentTypeError("must be names of fields with commas between them, such as name,price")
     return names
 
 

@@ -205,7 +205,10 @@ async def _restore(view: View) -> None:
             if state.state == "failed":
                 raise CommandError(f"job {key} was not restored: {state.failure}")
             if state.state == "removed":
-                raise CommandError(f"some records of job {key} were removed without a copy: only the others are back")
+                raise CommandError(
+                    f"some records of job {key} were removed without a copy: only the others are back; deliver a "
+                    "copy before the next removal"
+                )
             yield {"id": str(key), "state": state.state}
 
     await view.output.records(states(), _RESTORES)

@@ -61,7 +61,9 @@ async def _write(view: View, found: list[StoredSnapshot], folder: Path) -> None:
             raise CommandError(f"{folder} cannot be written: {error.strerror or error}") from None
     view.say(f"{counted(len(found), 'snapshot')} in {folder}")
     if damaged:
-        raise CommandError(f"{counted(damaged, 'part')} could not be read")
+        raise CommandError(
+            f"{counted(damaged, 'part')} could not be read, and nothing was written for them; repeat the command"
+        )
 
 
 SUBCOMMANDS: Final = (

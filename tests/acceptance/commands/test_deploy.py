@@ -203,7 +203,7 @@ def test_settings_that_are_not_said_and_archives_that_are_too_large(
     with pytest.raises(CommandError, match="the limit"):
         pack(folder, tmp_path / "a")
     for text, message in [
-        ("", r"must have default"),
+        ("", r"names no settings; write default"),
         ("[settings]\ndefault = a b\n", "dotted name"),
         ("x", "cannot be read"),
     ]:
@@ -283,10 +283,10 @@ def test_a_project_as_startproject_writes_it(folder: Path, tmp_path: Path) -> No
         ("a: [", None, "cannot be read"),
         ("text", None, "must be a mapping"),
         ("projects: {a: x}", "a", "must be a number"),
-        ("projects: {a: nowhere/1}", "a", "does not define"),
+        ("projects: {a: nowhere/1}", "a", "is not defined; add it to endpoints"),
         ("projects: {a: 1}\nendpoint: ftp://x", "a", "http:// or https://"),
         ("projects: {a: 1}\nendpoint: http://key@x/", "a", "contain no key"),
-        ("projects: {a: 1}", "b", "known targets: a"),
+        ("projects: {a: 1}", "b", "use a"),
     ],
 )
 def test_targets_that_cannot_be_used(folder: Path, text: str, target: str | None, message: str) -> None:

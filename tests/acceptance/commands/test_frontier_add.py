@@ -171,7 +171,7 @@ def test_a_job_is_named_by_its_key(adding: Adding) -> None:
     ("arguments", "message"),
     [
         (("https://a/", "--file", "x"), "URLs, --file and --method exclude each other"),
-        pytest.param(("--method", "start"), "--method needs --spider", marks=pytest.mark.full),
+        pytest.param(("--method", "start"), "--method needs the spider of the method", marks=pytest.mark.full),
         pytest.param(("--file", "missing.jsonl"), "missing.jsonl cannot be read", marks=pytest.mark.full),
     ],
 )

@@ -65,7 +65,7 @@ def test_mistakes_are_one_line_that_says_what_to_do(server: RunningServer) -> No
         (["grant", "eve@example.com", "run", "7"], "there is no user eve@example.com; `scrapy platform users` lists"),
         (["grant", "ada@example.com", "run"], "name the projects, or all"),
         (["grant", "ada@example.com", "run", "x"], "must be a number or all"),
-        (["disable", "99"], "There is no such user."),
+        (["disable", "99"], "There is no user 99."),
     ):
         code, out, error = run(server, *arguments)
         assert (code, out) == (1, ""), arguments

@@ -435,7 +435,7 @@ def test_check_reports_every_fault_and_sends_nothing(desk: Desk) -> None:
         (["https://example.com/", "--field", "geolocation=US"], """use --params '{"geolocation": "US"}' """.strip()),
         (["https://example.com/", "--screenshots", "d"], "add --field screenshot"),
         (["https://example.com/", "--decode", "--bodies", "b"], "--decode and --bodies cannot be combined"),
-        (["https://example.com/", "--retry-failed"], "--retry-failed needs the --output"),
+        (["https://example.com/", "--retry-failed"], "--retry-failed needs the results of the previous run"),
         (["https://example.com/", "--concurrency", "0"], "must be a whole number from 1"),
         (["https://example.com/", "--output", "nowhere/out.jsonl"], "nowhere/out.jsonl cannot be written"),
         (["https://example.com/", "-s", "EXTRACT_API_PARAMS={'browserHtm': True}"], "EXTRACT_API_PARAMS"),

@@ -57,14 +57,14 @@ def test_they_are_added_listed_tried_and_removed(server: RunningServer, project:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("list", "1"), "list has no arguments"),
+        (("list", "1"), "list takes no arguments"),
         (("add", "https://hooks.example/"), "add needs a URL and events"),
         (("add", "hooks.example", "*"), "url: is not a URL"),
         (("test",), "test needs the number of a webhook"),
         (("test", "x"), "webhook: must be a whole number"),
         (("resend", "1"), "resend needs a webhook and a delivery"),
         (("resend", "1", "x-y"), "delivery: must be a whole number"),
-        (("resend", "99", "1-99-7"), "there is no such delivery that was given up"),
+        (("resend", "99", "1-99-7"), "there is no delivery 7 that was given up"),
         (("test", "99"), "no webhook of the platform has this number"),
         (("deliveries", "99"), "no webhook of the platform has this number"),
     ],
