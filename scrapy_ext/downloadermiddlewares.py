@@ -45,7 +45,10 @@ _NO_BROWSER: Final = "extract_api_no_browser"
 
 class _NoBrowserError(Exception):
     def __init__(self, detail: str) -> None:
-        super().__init__(f"No request had a response, because the extraction service has no browser: {detail}")
+        super().__init__(
+            f"No request had a response, because the extraction service has no browser: {detail} Install one there, "
+            "or request httpResponseBody."
+        )
 
 
 class _DownloadErrorFilter(logging.Filter):
@@ -65,6 +68,8 @@ _download_error_filter = _DownloadErrorFilter()
 
 class CrawlClosingError(ExtractError):
     """The request was not sent because the crawl is closing, and no scheduler can keep it."""
+
+    remedy = "The request was not sent: run the crawl again."
 
 
 class ExtractMiddleware:

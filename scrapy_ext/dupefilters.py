@@ -168,7 +168,12 @@ class CollectionDupeFilter(BaseDupeFilter):
                 logger.info("Collection %s: %d fingerprints read so far", self._name, len(self._stored))
         logger.info("Collection %s: %d fingerprints", self._name, len(self._stored))
         if foreign:
-            logger.warning("Collection %s has %d keys that are not fingerprints", self._name, foreign)
+            logger.warning(
+                "Collection %s has %d keys that are not fingerprints, and are ignored. Name a collection of its own "
+                "in DUPEFILTER_COLLECTION",
+                self._name,
+                foreign,
+            )
 
     # ── under Scrapy's scheduler ──
 

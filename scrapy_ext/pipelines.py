@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
@@ -130,7 +131,7 @@ class ItemStoragePipeline:
             self._reported.add(field)
             logger.warning(
                 "%s: %s. Further ones of this field are only counted, in stat platform/items/replaced; "
-                "PLATFORM_ITEMS_STRICT refuses such items",
+                "to have such items refused, set PLATFORM_ITEMS_STRICT = True",
                 self._place(),
                 sentence,
             )
@@ -139,19 +140,24 @@ class ItemStoragePipeline:
         """Return the index of the current item in this crawl, and its page if the frontier knows it."""
         entry = current.get()
         place = f"Item {self._index} of this crawl"
-        return f"{place}, of {entry.request.url}" if isinstance(entry, Entry) and not entry.is_released else place
+        return (
+            f"{place}, of {without_user(entry.request.url)}"
+            if isinstance(entry, Entry) and not entry.is_released
+            else place
+        )
 
     def _refuse(self, item: object, error: UnstorableItemError) -> None:
         self._count("platform/items/refused")
         if not isinstance(error, NotAnItemError):
-            logger.error("An item of type %s was not stored: %s (%s)", type(item).__qualname__, error, self._place())
+            logger.error("%s was not stored: an item of type %s: %s", self._place(), type(item).__qualname__, error)
         elif not self._has_warned:
             # Logged once: Scrapy accepts such objects silently, and usually all items are affected.
             self._has_warned = True
             logger.warning(
-                "An object of type %s was not stored: it is not an item. A callback must yield dicts or item objects, "
-                "and process_item of a pipeline must return one. Further ones are only counted, in stat "
-                "platform/items/refused (%s)",
+                "An object of type %s was not stored: it is not an item (%s). Yield dicts or item objects in "
+                "callbacks, "
+                "and return them in process_item of pipelines. Further ones are only counted, in stat "
+                "platform/items/refused",
                 type(item).__qualname__,
                 self._place(),
             )

@@ -322,7 +322,7 @@ class FrontierScheduler(BaseScheduler):
             return None
         await pushed.declare()
         if not pushed.is_known:
-            logger.warning("This platform takes no pushes: whoever feeds the crawl must write to the frontier's slots")
+            logger.warning("This platform takes no pushes: write new requests to the slots of the frontier")
         return KeepAlive(
             pushed,
             None if self._keep_alive is True else float(self._keep_alive),

@@ -47,7 +47,7 @@ def encoder_of(kind: Format, schema: Schema | None = None) -> Encoder:
         case Format.MSGPACK:
             return MessagePackEncoder()
     if schema is None:
-        raise ValueError(f"{kind.value} needs the columns of the records")
+        raise AssertionError(f"{kind.value} needs the columns of the records")
     match kind:
         case Format.CSV:
             return CsvEncoder(CsvOptions((), include_headers=True, lineend="\r\n"), schema)

@@ -193,7 +193,11 @@ class _Lines(io.TextIOBase):
         self._room -= len(line) + _OF_A_RECORD
         if self._left_out:
             count, self._left_out = self._left_out, 0
-            self._logger.warning("%d lines of this stream were left out: there were too many at once", count)
+            self._logger.warning(
+                "%d lines of this stream were left out: there were too many at once. Write fewer lines, or write "
+                "them into a file",
+                count,
+            )
         self._logger.log(self._level, "%s", line)
 
     def finish(self) -> None:

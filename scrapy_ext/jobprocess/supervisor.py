@@ -110,7 +110,7 @@ def main() -> NoReturn:
     for descriptor in descriptors(program):
         os.set_inheritable(descriptor, False)
     if os.getppid() != program.parent:
-        sys.exit("The node ended before its job began.")
+        sys.exit("The node ended before its job began: the job is run again by another one.")
     confinement = None if program.confinement is None else Confinement.of(dict(program.confinement))
     with _temporary_folder(confinement) as temporary:
         if confinement is not None and temporary:
@@ -127,7 +127,7 @@ def _line(source: int) -> bytes:
     while not line.endswith(b"\n"):
         piece = os.read(source, 65536)
         if not piece:
-            sys.exit("The node ended before it sent a program.")
+            sys.exit("The node ended before it sent a program: the job is run again by another one.")
         line += piece
     return line
 

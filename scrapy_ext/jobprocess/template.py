@@ -101,11 +101,16 @@ def _prepared_settings() -> Settings:
     with contextlib.suppress(Exception):
         get_spider_loader(settings)
     if _REACTOR in sys.modules:
-        sys.exit(f"A module of the project imports {_REACTOR}, so no worker can be forked. Import it where it is used.")
+        sys.exit(
+            f"A module of the project imports {_REACTOR}, so no worker can be forked. Move that import into the "
+            "function that needs it."
+        )
     if others := threading.enumerate()[1:]:
         # Their modules may notice that they are in another process.
         names = ", ".join(sorted(thread.name for thread in others))
-        logger.warning("Threads that begin with an import are missing in forked workers: %s", names)
+        logger.warning(
+            "Threads that begin with an import are missing in forked workers: %s. Start them where they are used", names
+        )
     gc.collect()
     gc.freeze()
     return settings

@@ -25,7 +25,7 @@ from scrapy_ext.crawl.extraction.rule_files import SiteRules
 logger = logging.getLogger(__name__)
 _CACHED: Final = (
     "Scrapy's HTTP cache is on, and the files of rules of sites do not count in it for items that only page objects "
-    "request: after a change of the rules, empty the cache, or such items are still those of the old rules"
+    "request: empty the cache after a change of the rules, or such items are still those of the old rules"
 )
 
 #: Maps a request to the fields that its dependencies need.

@@ -151,8 +151,8 @@ class FaultLog(logging.Handler):
         now = time.monotonic()
         if now - self._warned >= _WARN_EVERY:
             self._warned = now
-            text = "OpenTelemetry cannot export now: %s Check that a collector answers at %s"
-            logger.warning(text, record.getMessage(), endpoint())
+            text = "OpenTelemetry cannot export now: %s. Check that a collector answers at %s"
+            logger.warning(text, record.getMessage().rstrip("."), endpoint())
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:

@@ -110,13 +110,16 @@ class Finisher:
             )
             if packed is None:
                 logger.error(
-                    "%d items of job %s, from index %d on, cannot be stored again: they are missing in collection %s",
+                    "%d items of job %s, from index %d on, cannot be stored again: they are missing in collection "
+                    "%s. To have them, run their requests in a new job",
                     *(chunk.count, target.job, chunk.start, COLLECTION),
                 )
                 return
             await self.store(target, chunk.start, packed)
         except (Gone, NotFound):
-            logger.warning("%d items are not stored: job %s was deleted", chunk.count, target.job)
+            logger.warning(
+                "%d items are not stored: job %s was deleted. To store them, start a new job", chunk.count, target.job
+            )
 
     async def store(self, target: Target, start: int, packed: bytes) -> None:
         """Store compressed JSON lines, the first of them at index ``start``."""

@@ -181,7 +181,8 @@ def _warn_left_out(name: str, reason: str) -> bool:
     if reason not in _reported:
         _reported.add(reason)
         logger.warning(
-            "The cookie %.60r is not sent to the extraction service: %s. Others with the same fault are not logged",
+            "The cookie %.60r is not sent to the extraction service: %s. Remove it, or change its value. Others with "
+            "the same fault are not logged",
             name,
             reason,
         )

@@ -170,7 +170,9 @@ class _Reader:
             try:
                 _try_out(kind, selector)
             except (SelectorError, ValueError) as error:
-                self._fault(kind, f"has the selector {selector!r}, which cannot be read: {error}", "Correct it.")
+                self._fault(
+                    kind, f"has the selector {selector!r}, which cannot be read: {error}", 'Write one such as "h1".'
+                )
         return selectors
 
     def _statuses(self, value: Any) -> frozenset[int]:

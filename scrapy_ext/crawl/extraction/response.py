@@ -64,7 +64,10 @@ def read(exchange: Exchange, result: Mapping[str, Any]) -> Response:
         raise TooLargeError(TOO_LARGE % (size, exchange.bounds.max_size), sent=exchange.fields)
     if 0 < exchange.warn_size < size:
         logger.warning(
-            "%d bytes are more than DOWNLOAD_WARNSIZE (%d) in %s", size, exchange.warn_size, exchange.request
+            "%d bytes are more than DOWNLOAD_WARNSIZE (%d) in %s. If that is usual, raise it",
+            size,
+            exchange.warn_size,
+            exchange.request,
         )
     return response
 

@@ -17,6 +17,7 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.api.extraction.fields import MARKDOWN
 from scrapy_ext.api.extraction.forms import BASE64_FIELDS
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import Hold
 from scrapy_ext.compatibility.python import Self
@@ -218,7 +219,9 @@ CLASSES: Final[dict[type[Response], type[WithResult]]] = {
 
 def _markdown_of_page(response: Any, options: dict[str, Any]) -> str:
     if not isinstance(response, TextResponse) or not response.body:
-        raise ValueError(f"{response.url} has no HTML to make Markdown of. Request markdown, browserHtml or a page.")
+        raise ValueError(
+            f"{without_user(response.url)} has no HTML to make Markdown of. Request markdown, browserHtml or a page."
+        )
     return markdown_of(response.text, response.url, **options)
 
 

@@ -194,7 +194,9 @@ def folder_of(settings: BaseSettings) -> Path | None:
         return None
     folder = root / given
     if not folder.is_dir():
-        raise SettingError("EXTRACT_API_RULES", f"names {given}, which is no folder", "Correct it, or make the folder.")
+        raise SettingError(
+            "EXTRACT_API_RULES", f"names {given}, which is no folder", "Name another folder, or make this one."
+        )
     return folder
 
 
@@ -251,7 +253,7 @@ class _Reader:
             for field, example in examples.items():
                 if not self.file.is_for(host := host_of_url(example.url)):
                     rule = f"is on {host}, which is no host of this file"
-                    self._fault(f"{kind}.{field}.url", rule, "Correct it, or add the host to match.")
+                    self._fault(f"{kind}.{field}.url", rule, "Name a page of these hosts, or add its host to match.")
 
     def _fault(self, place: str, rule: str, remedy: str) -> None:
         self.faults.append(Violation(f"{self._shown}: {place}" if place else self._shown, rule, remedy))
@@ -320,7 +322,11 @@ class _Reader:
         except ImportError:
             faults = {}
         for field, fault in {**empty, **faults}.items():
-            yield Violation(f"{kind}.{field}.value", fault.replace("found", "is", 1), "Correct it, or remove the rule.")
+            yield Violation(
+                f"{kind}.{field}.value",
+                fault.replace("found", "is", 1),
+                "Write the value that the page has, or remove the rule.",
+            )
 
     def _rule(self, kind: str, field: str, rule: object) -> dict[str, Any]:
         """Return the rule of a field as requests have it: without the parts that are for the file alone."""

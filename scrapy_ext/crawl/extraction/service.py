@@ -221,7 +221,8 @@ class KeptAnswers:
         # The embedded service bills nothing.
         if ledger.unanswered and names.EXTRACT_API_URL.read(settings):
             logger.warning(
-                "%d extraction requests of an earlier run may have been billed, and their answers are not known",
+                "%d extraction requests of an earlier run may have been billed, and their answers are not known: "
+                "they are sent again",
                 ledger.unanswered,
             )
         return answers

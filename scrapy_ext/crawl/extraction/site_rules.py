@@ -86,7 +86,7 @@ class RuleReports:
             self._count("faults")
             if self.logs_faults and self._is_first(used.file, used.kind, field):
                 text = without_user(f"{used.of(field)} {fault} on {url}")
-                logger.warning("%s. The automatic value stays there", text)
+                logger.warning("%s. The automatic value stays there: correct the rule", text)
         self._count("pages")
 
     def not_applied(self, used: UsedRules, url: str, error: NotAppliedError) -> None:

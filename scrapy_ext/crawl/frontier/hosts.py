@@ -23,6 +23,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.client.retry import parse_retry_after
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.settings import SettingError
@@ -316,7 +317,7 @@ def retry_after(response: Response) -> float | None:
         logger.warning(
             "%s asks for a pause of %.0f seconds (Retry-After). Requests to its host wait for %.0f, the longest pause; "
             "to wait longer, stop the crawl and resume it later",
-            response.url,
+            without_user(response.url),
             seconds,
             _LONGEST,
         )

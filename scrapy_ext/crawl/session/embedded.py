@@ -186,7 +186,7 @@ class EmbeddedServer:
             await self.stop()
             if isinstance(error, EmbeddedServerError):
                 raise
-            late = f"the embedded server did not start within {self._timeout:g} s (SERVER_START_TIMEOUT)"
+            late = f"the embedded server did not start within {self._timeout:g} s: raise SERVER_START_TIMEOUT"
             raise EmbeddedServerError(late) from None
         logger.info("Embedded server ready at %s", self.url)
 

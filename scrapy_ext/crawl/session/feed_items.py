@@ -212,7 +212,11 @@ class FeedItems:
         if name not in self._classes:
             self._classes[name] = found = _class(name)
             if found is None:
-                logger.warning("Item class %s is not imported by this worker: its items are dicts in FEEDS", name)
+                logger.warning(
+                    "Item class %s is not imported by this worker: its items are dicts in FEEDS. To have it, import "
+                    "it in the module of the spider",
+                    name,
+                )
         return self._classes[name]
 
 

@@ -119,7 +119,10 @@ class GroupEnd:
             self._found = self._reports.answer.unfinished
         while self._found != self._reports.answer.unfinished:
             if self._look is not None and not await self._is_over_still(self._look):
-                logger.warning("Another worker has ended, and its requests are left: the crawl is not finished")
+                logger.warning(
+                    "Another worker has ended, and its requests are left: the crawl is not finished. Resume it with "
+                    "PLATFORM_JOB"
+                )
                 return SHUTDOWN
         return FINISHED
 

@@ -145,7 +145,9 @@ class Reports:
         wanted = self._sent.number + 1
         while self._stored.number < wanted:
             if not self.is_running:
-                raise self._failure or PlatformError("This worker sends no more reports")
+                raise self._failure or PlatformError(
+                    "this worker sends no more reports, since it is ending; resume the job"
+                )
             self.hurry()
             await self._round.wait()
             if self._failure is not None:
@@ -202,7 +204,7 @@ class Reports:
             async with timeout_after(_ANSWER_SECONDS):
                 answer = await send(report)
         except TIMEOUT_ERRORS:
-            raise Unreachable("The platform has not answered the report of this worker") from None
+            raise Unreachable(f"no answer to the report of this worker within {_ANSWER_SECONDS:g} s") from None
         self._stored, self._failure = self._sent, None
         self._outage.worked(_REPORT)
         return answer

@@ -42,7 +42,7 @@ class JobOverError(Exception):
     """The job has ended before this worker could join those that run it."""
 
     def __init__(self, key: JobKey) -> None:
-        super().__init__(f"Job {key} has ended before this worker could join the others")
+        super().__init__(f"Job {key} has ended before this worker could join the others. Start a new job")
 
 
 async def running_job(client: PlatformClient, text: str) -> CrawlJob:
@@ -140,11 +140,16 @@ async def open_job_of(client: PlatformClient, project: int, spider_name: str, fi
     return job
 
 
+def deleted(key: JobKey) -> Gone:
+    """Return the error of a job that was deleted while it ran."""
+    return Gone(f"Job {key} was deleted, so nothing more of it is stored. Start a new job")
+
+
 async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
     """Return true if the job is finished; raises :class:`Gone` if it was deleted."""
     state = (await _metadata(client, job.key, state=JobState.DELETED.value)).get("state")
     if state == JobState.DELETED.value:
-        raise Gone(f"Job {job.key} was deleted")
+        raise deleted(job.key)
     return state != JobState.RUNNING.value
 
 

@@ -112,7 +112,10 @@ class Machine:
             try:
                 self._template.fork(others, terminal_log(settings))
             except OSError:
-                logger.error("The process that forks workers has ended, so that one worker crawls alone")
+                logger.error(
+                    "The process that forks workers has ended, so that one worker crawls alone. Its output has the "
+                    "reason: stop the crawl and resume it"
+                )
 
     async def finished(self) -> None:
         """Note that the job is finished."""
@@ -137,7 +140,9 @@ class Machine:
             return
         logger.info("This worker waits for the end of the others")
         if not await until(self._is_last, _OTHERS_SECONDS):
-            logger.warning("Other workers take long to end, and go on without this one")
+            logger.warning(
+                "Other workers take long to end, and go on without this one. Wait for them before the job is resumed"
+            )
 
     def _is_last(self) -> bool:
         # A worker that was just forked has no lock yet.

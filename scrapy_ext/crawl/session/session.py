@@ -43,7 +43,7 @@ from scrapy_ext.crawl.session.embedded import EmbeddedServerError, take_early
 from scrapy_ext.crawl.session.ending import Ending
 from scrapy_ext.crawl.session.group import RESUME, Membership, group_of
 from scrapy_ext.crawl.session.group_crawl import GroupCrawl, join_group, new_membership, permit_routed
-from scrapy_ext.crawl.session.job import CrawlJob, JobFile, JobOverError, open_job, open_job_of, running_job
+from scrapy_ext.crawl.session.job import CrawlJob, JobFile, JobOverError, deleted, open_job, open_job_of, running_job
 from scrapy_ext.crawl.session.machine import Machine
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
 from scrapy_ext.crawl.session.permits import Permits
@@ -266,7 +266,7 @@ class Session:
             self.group.shares.end()
 
     def _job_deleted(self) -> None:
-        self.fail(Gone(f"Job {self.job.key} was deleted"), JOB_DELETED)
+        self.fail(deleted(self.job.key), JOB_DELETED)
 
     def refuse(self, error: Exception) -> None:
         """Record that the crawl cannot be opened: the spider is closed as soon as Scrapy permits it."""

@@ -13,6 +13,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.worker_bounds import GROUP_SETTING
 from scrapy_ext.client.platform import PlatformClient
@@ -115,10 +116,10 @@ class SharingWarnings:
         logger.warning(
             "%s sets a cookie. Each worker has its own cookies, and requests of a host can continue in another worker. "
             "If the site needs its cookies, set meta cookiejar or CRAWL_SPREAD = False, else COOKIES_ENABLED = False",
-            response.url,
+            without_user(response.url),
         )
         self._crawler.signals.disconnect(self._response_received, signal=signals.response_received)
 
     def _spider_closed(self, spider: Spider) -> None:
         if getattr(spider, "state", None):
-            logger.warning("spider.state is not shared: each worker has its own")
+            logger.warning("spider.state is not shared: each worker has its own. Keep what they share in a collection")

@@ -140,7 +140,9 @@ def _begin_template(crawler: Crawler) -> bool:
     try:
         template = Template(words)
     except OSError as error:
-        logger.error("The workers of CRAWL_WORKERS cannot be started: %s. One worker crawls", error)
+        logger.error(
+            "The workers of CRAWL_WORKERS cannot be started: %s. One worker crawls: stop it, and correct that", error
+        )
         return False
     setattr(crawler, _ATTRIBUTE, template)
     return True

@@ -110,11 +110,15 @@ def test_an_example_counts_on_its_page_alone(folder: Path) -> None:
         ("match = [1]\n", "match has 1, which is no host"),
         ("[product]\nname = " + "[" * 2000 + "]" * 2000, "shop.toml is nested too deeply"),
         ("[product]\nname = " + "9" * 5000, "shop.toml is no TOML"),
-        (f'{NAME}price = {{ value = "cheap" }}\n', "product.price.value is 'cheap', which is no price. Correct it"),
+        (
+            f'{NAME}price = {{ value = "cheap" }}\n',
+            "product.price.value is 'cheap', which is no price. Write the value that the page has",
+        ),
         (f'{NAME}color = {{ value = " " }}\n', "product.color.value is an empty text"),
         (
             f'match = ["*.a.example"]\n{NAME}sku = {{ example = "1", url = "https://u:secret@a.example/" }}\n',
-            "product.sku.url is on a.example, which is no host of this file. Correct it, or add the host to match",
+            "product.sku.url is on a.example, which is no host of this file. "
+            "Name a page of these hosts, or add its host to match",
         ),
     ],
 )
