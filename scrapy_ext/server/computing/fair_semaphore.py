@@ -123,7 +123,7 @@ class FairSemaphore:
         except TIMEOUT_ERRORS:
             self._leave_queue(share, waiter)
             raise self._refuse(
-                f"No permit for {self._name} became free in time. Send the request again later."
+                f"The server was too busy for {self._name} in this time. Send the request again later."
             ) from None
         except asyncio.CancelledError:
             self._leave_queue(share, waiter)

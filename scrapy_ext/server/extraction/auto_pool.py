@@ -15,6 +15,7 @@ import msgspec
 
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.problems import ExtractionError, internal, permanent, timed_out, unprocessable
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.computing.fair_semaphore import FairSemaphore
 from scrapy_ext.server.computing.processes import BrokenProcessError, Processes
@@ -62,8 +63,10 @@ class Extractors:
         if outcome.unsupported:
             raise unprocessable(outcome.error or f"{kind} is not a kind that this server extracts.")
         if outcome.error is not None:
-            _log.error("Extracting %s from %s failed:\n%s", kind, url, outcome.error)
-            raise internal(f"Extracting {kind} from this page failed; the server's log has the error.")
+            _log.error(
+                "Extracting %s from %s failed. Report it with its trace:\n%s", kind, without_user(url), outcome.error
+            )
+            raise internal(f"Extracting {kind} from this page failed.")
         return outcome
 
     async def stop(self) -> None:

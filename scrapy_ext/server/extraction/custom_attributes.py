@@ -54,7 +54,7 @@ def attribute_extractor(config: ServerConfig, limits: ServiceLimits) -> Attribut
             "The key goes into the environment variable ATTRIBUTES_API_KEY."
         )
     if not config.attributes_model:
-        raise ConfigError("--attributes-url needs --attributes-model, the name of the model.")
+        raise ConfigError("--attributes-url needs the name of a model. Add --attributes-model NAME.")
     return ChatAttributes(config.attributes_url, config.attributes_model, config.attributes_key, limits)
 
 
@@ -118,7 +118,10 @@ class ChatAttributes(AttributeExtractor):
         except (aiohttp.ClientError, OSError, *TIMEOUT_ERRORS, _EndpointError) as error:
             # Only the type of the fault: the text of an exception may contain what was sent.
             reason = str(error) if isinstance(error, _EndpointError) else type(error).__name__
-            _log.warning("The endpoint for custom attributes failed: %s", reason)
+            _log.warning(
+                "The endpoint for custom attributes failed: %s. Check --attributes-url, and the log of that service.",
+                reason,
+            )
             self._requests["failed"] += 1
             return {"values": nothing, "metadata": {"error": FAILED}}
         metadata = self._metadata(reply)

@@ -51,7 +51,9 @@ def media_problem(url: str, content_type: str | None) -> ExtractionError | None:
     words = _MEDIA.get(kind.partition("/")[0])
     if words is None or kind in _PAGES:
         return None
-    return permanent(f"{url} is {words}, which is not a page. Use httpResponseBody for the file, or screenshot.")
+    return permanent(
+        f"{url} is {words}, which is not a page.", remedy="Use httpResponseBody for the file, or screenshot."
+    )
 
 
 def viewed_kind(content_type: str | None, html: str) -> str:
@@ -99,8 +101,8 @@ def is_of_pdf(kind: str | None) -> bool:
 def not_of_pdf(url: str, kind: str) -> ExtractionError:
     """Return the problem of a request for a kind that PDFs do not have: it needs a page."""
     return permanent(
-        f"{url} is a PDF, and {kind} is extracted from HTML only. Request {_OUTPUTS} for its text, or "
-        "httpResponseBody for the file."
+        f"{url} is a PDF, and {kind} is extracted from HTML only.",
+        remedy=f"Request {_OUTPUTS} for its text, or httpResponseBody for the file.",
     )
 
 
@@ -127,8 +129,8 @@ def refuse_viewed(url: str, viewed: str, kind: str) -> None:
     """
     if viewed not in ("", "text"):
         raise permanent(
-            f"{url} is {viewed}, which is not a page, and {kind} is made of pages only. Request browserHtml for its "
-            "text, or httpResponseBody for the file."
+            f"{url} is {viewed}, which is not a page, and {kind} is made of pages only.",
+            remedy="Request browserHtml for its text, or httpResponseBody for the file.",
         )
 
 

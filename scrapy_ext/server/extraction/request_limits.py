@@ -92,7 +92,10 @@ class DomainLimits:
         clock = asyncio.get_running_loop().time
         wait = max(domain.last_start + self._delay - clock(), 0) + domain.queued * self._delay
         if wait > self._limits.domain_patience:
-            raise _too_many(f"This server sends one request to {host} in {self._delay:g} s.", math.ceil(wait))
+            raise _too_many(
+                f"This server sends one request to {host} in {self._delay:g} s. Send the next one later.",
+                math.ceil(wait),
+            )
         domain.queued += 1
         try:
             # One after the other: a start that is late, as on a busy machine, delays those behind it.

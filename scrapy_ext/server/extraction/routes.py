@@ -133,7 +133,9 @@ class ExtractEndpoint:
         except Exception:
             number = REQUEST_ID.get() or secrets.token_hex(4)
             _log.exception("Request %s failed", number)
-            detail = f"Something went wrong in the server. Its log has the error under {number}."
+            detail = (
+                f"The server failed to handle this request. Ask the operator: its log has the error under {number}."
+            )
             await _send_problem(scope, send, Problem.of("/server/internal", detail))
 
     async def _answer(self, scope: Scope, receive: Receive) -> ExtractResult:
@@ -164,7 +166,11 @@ class ExtractEndpoint:
                 await _send(send, 200, b"application/json", answer)
         except TIMEOUT_ERRORS:
             # An answer that does not end closes the connection.
-            _log.warning("A client took longer than %g s to read its answer.", self._limits.answer)
+            _log.warning(
+                "A client took longer than %g s to read its answer, so its connection was closed. It may read "
+                "faster, or request less.",
+                self._limits.answer,
+            )
 
     async def _check_key(self, scope: Scope, authorization: bytes | None) -> Caller:
         credentials = basic_credentials((authorization or b"").decode("latin-1"))

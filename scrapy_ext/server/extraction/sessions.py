@@ -252,7 +252,8 @@ class ExtractionSessions:
     def _refusal(self, limit: int, whose: str) -> ExtractionError:
         return ExtractionError(
             "/problem/over-session-limit",
-            f"session: {whose} has {limit} open sessions, the most there may be. Use one of them again, or wait: a "
+            f"The session cannot be begun: {whose} has {limit} open sessions, the most there may be. Use one of them "
+            "again, or wait: a "
             f"session ends {self._limits.session_idle:g} seconds after its last request.",
         )
 

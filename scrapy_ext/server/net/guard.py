@@ -164,16 +164,16 @@ class Guard:
         allowed = (host, port) in self._allowed
         if not allowed and port not in PORTS:
             raise problems.unreachable(
-                f"Port {port} of {host} is not one that this server fetches. Its operator can allow it with "
-                f"{_how_to_allow(host, port)}.",
+                f"Port {port} of {host} is not one that this server fetches.",
                 Cause.HOST_NOT_ALLOWED,
+                remedy=f"Its operator can allow it with {_how_to_allow(host, port)}.",
             )
         addresses = await self._addresses(host, port)
         if not allowed and not all(is_public(address) for address in addresses):
             raise problems.unreachable(
-                f"{host} has an address that is not public, and this server does not fetch such. Its operator can "
-                f"allow it with {_how_to_allow(host, port)}.",
+                f"{host} has an address that is not public, and this server does not fetch such.",
                 Cause.HOST_NOT_ALLOWED,
+                remedy=f"Its operator can allow it with {_how_to_allow(host, port)}.",
             )
         return [Endpoint(address, port) for address in addresses]
 

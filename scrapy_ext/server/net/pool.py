@@ -324,7 +324,9 @@ def _labels(upstreams: list[Upstream]) -> dict[Upstream | None, str]:
         label, number = upstream.given_name or upstream.name, 1
         while label in labels.values() or label == DIRECT:
             if upstream.given_name:
-                raise ProxyRuleError(f"proxy {upstream.name} has the name {label!r} of another one. Choose another.")
+                raise ProxyRuleError(
+                    f"proxy {upstream.name} has the name {label!r} of another one. Write ?name= with another name."
+                )
             number += 1
             label = f"{upstream.name} #{number}"
         labels[upstream] = label

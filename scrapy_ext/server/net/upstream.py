@@ -115,9 +115,12 @@ class Upstream:
         if self._scheme == "socks5":
             if not all(part.isascii() and 0 < len(part) <= _LONGEST_OF_SOCKS for part in pair):
                 rule = f"proxy {self.name} must have a user and a password of 1 to {_LONGEST_OF_SOCKS} ASCII characters"
-                raise ProxyRuleError(f"{rule} for SOCKS5, or neither. Change them.")
+                raise ProxyRuleError(f"{rule} for SOCKS5, or neither. Write USER:PASSWORD@ before the host.")
         elif ":" in pair[0]:
-            raise ProxyRuleError(f"proxy {self.name} must have a user without a colon, as HTTP requires. Change it.")
+            raise ProxyRuleError(
+                f"proxy {self.name} must have a user without a colon, as HTTP requires. Write another user before "
+                "the host."
+            )
 
     def __repr__(self) -> str:
         return f"Upstream({self.name!r})"
@@ -148,7 +151,9 @@ class Upstream:
                 return found
             reason = found
         raise ProxyFailedError(
-            f"The proxy {self.label} did not reach {host}; its answer had the status {reason}.", everywhere=False
+            f"The proxy {self.label} did not reach {host}: its answer had the status {reason}. Send the request "
+            "again later.",
+            everywhere=False,
         )
 
     # ── HTTP and HTTPS ──
@@ -218,5 +223,9 @@ class Upstream:
             raise
 
     def _failed(self, what: str, why: str, *, everywhere: bool = True) -> ProxyFailedError:
-        _log.warning("The proxy %s (%s:%d) %s: %s", self.label, self._host, self._port, what, why)
-        return ProxyFailedError(f"The proxy {self.label} {what}.", everywhere=everywhere)
+        _log.warning(
+            "The proxy %s (%s:%d) %s: %s. Check it, and its --proxy.", self.label, self._host, self._port, what, why
+        )
+        return ProxyFailedError(
+            f"The proxy {self.label} {what}. Ask the operator of this server to check it.", everywhere=everywhere
+        )

@@ -278,12 +278,15 @@ class Tries(Generic[P, R]):
         site = self.scope.site
         wait = math.ceil(self._pool.next_free(self.scope, self._todo.proxies)) or RETRY_AFTER
         if not self.tried and not self.used_browser:
-            detail = f"{site} has banned all proxies for this request; they are not used for it now."
+            detail = (
+                f"{site} has banned all proxies for this request; they are not used for it now. Send it again later."
+            )
         else:
             sign = self.certain.sign if self.certain else "unknown"
             ways = [self._pool.label(upstream) for upstream in self.tried]
             ways += ["the browser"] if self.used_browser and self.scope.by == "http" else []
-            detail = f"{site} answered with a ban page (sign: {sign}). Tried: {', '.join(ways)}."
+            tried = ", ".join(ways)
+            detail = f"{site} answered with a ban page (sign: {sign}). Tried: {tried}. Send the request again later."
         return ExtractionError(
             "/download/temporary-error", detail, Cause.BAN, retry_after=min(wait, _LONGEST_RETRY_AFTER)
         )

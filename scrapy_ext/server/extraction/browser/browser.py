@@ -142,7 +142,10 @@ class Browser:
                 async with self._context(instance, proxy, plan) as context:
                     return await instance.run_inside(load_page(context, proxy, plan, self._limits))
             except Error as error:
-                _log.warning("A page failed in the browser: %s", error.message.partition("\n")[0])
+                _log.warning(
+                    "A page failed in the browser: %s. Its caller may send the request again.",
+                    error.message.partition("\n")[0],
+                )
                 raise temporary("The page could not be read from the browser.") from None
 
     @asynccontextmanager

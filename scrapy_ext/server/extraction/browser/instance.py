@@ -232,4 +232,6 @@ class BrowserInstance:
                     self._group.kill()
                     await asyncio.sleep(0.02)
                 return
-        _log.error("Processes of a browser do not end although they were killed.")
+        _log.error(
+            "Processes of a browser do not end although they were killed. Stop them by hand, or restart the machine."
+        )

@@ -134,7 +134,11 @@ class Launcher:
             except (Error, *TIMEOUT_ERRORS, OSError) as error:
                 failure = str(error)
                 if self._sandbox and _SANDBOX.search(failure):
-                    _log.warning("This system does not allow Chromium's sandbox; it runs without. %s", _first(failure))
+                    _log.warning(
+                        "Chromium runs without its sandbox, which this system does not allow: %s. Allow user "
+                        "namespaces to have it.",
+                        _first(failure),
+                    )
                     self._sandbox = False
                 else:
                     await self.stop()
@@ -148,8 +152,8 @@ class Launcher:
             sandbox = "with its sandbox" if self._sandbox else "without its sandbox"
             _log.info("Started %s, version %s, %s", path.name, chromium.version, sandbox)
             return instance
-        _log.error("The browser does not start: %s", failure)
-        raise internal("The server's browser does not start; the server's log says why.")
+        _log.error("The browser does not start: %s. Run scrapy platform doctor.", failure)
+        raise internal("The browser of the server does not start.")
 
     async def stop(self) -> None:
         """End the driver, and all that it still runs."""

@@ -58,7 +58,10 @@ class PageCrashedError(ExtractionError):
     """The process of the page ended while it was loaded (520)."""
 
     def __init__(self, url: str) -> None:
-        super().__init__("/download/temporary-error", f"{url} made its page crash; it may need too much memory.")
+        super().__init__(
+            "/download/temporary-error",
+            f"{url} made its page crash: it may need too much memory. Send the request again, or use httpResponseBody.",
+        )
 
 
 async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:

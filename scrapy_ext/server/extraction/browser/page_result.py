@@ -15,7 +15,7 @@ class BusyPageError(ExtractionError):
     """The scripts of a page left no time to read it (520), whichever way it came."""
 
     def __init__(self, url: str) -> None:
-        detail = f"{url} kept its page busy for too long to be read."
+        detail = f"{url} kept its page busy for too long to be read. Send the request again, or use httpResponseBody."
         super().__init__("/download/temporary-error", detail, Cause.TIMEOUT)
 
 

@@ -140,7 +140,10 @@ class SessionStorage:
                 state: Any = await context.storage_state(indexed_db=True)
             origins = state["origins"]
         except (Error, *TIMEOUT_ERRORS) as error:
-            _log.warning("The storage of a session's page was not read: %s", str(error).partition("\n")[0])
+            _log.warning(
+                "The storage of a session's page was not read: %s. The session goes on with its cookies alone.",
+                str(error).partition("\n")[0],
+            )
             state, origins = {"cookies": await context.cookies()}, self._before.origins
         cookies = [_cookie(cookie) for cookie in state["cookies"]]
         received = {_key(cookie) for cookie in cookies}

@@ -53,7 +53,10 @@ class Robots:
         rules = await self._rules(str(where.origin()), upstream)
         # In a thread, because long rules take their time.
         if not await in_data_thread(rules.can_fetch, url, agent or EVERYONE):
-            raise permanent(f"The robots.txt of {where.host} forbids this URL, and this server obeys it.")
+            raise permanent(
+                f"The robots.txt of {where.host} forbids this URL, and this server obeys it.",
+                remedy="Leave the URL out, or ask the operator about --obey-robots.",
+            )
 
     async def _rules(self, origin: str, upstream: Upstream | None) -> Protego:
         now = asyncio.get_running_loop().time()

@@ -76,7 +76,7 @@ class Vocabulary:
         """Return the members of a list."""
         entry = self._entry(name)
         if not isinstance(entry, list):
-            raise VocabularyError(f"{self._file}: {name!r} is not a list.")
+            raise VocabularyError(f"{self._file}: {name!r} is not a list. Write a list of texts.")
         return tuple(entry)
 
     def text(self, name: str) -> str:
@@ -109,14 +109,14 @@ class Vocabulary:
     def _table(self, name: str) -> dict[str, Any]:
         entry = self._entry(name)
         if not isinstance(entry, dict):
-            raise VocabularyError(f"{self._file}: {name!r} is not a table.")
+            raise VocabularyError(f"{self._file}: {name!r} is not a table. Write [name] with members.")
         return entry
 
     def _entry(self, name: str) -> Any:
         try:
             return self._entries[name]
         except KeyError:
-            raise VocabularyError(f"{self._file}: there is no {name!r}.") from None
+            raise VocabularyError(f"{self._file}: there is no {name!r}. Add it, or use another name.") from None
 
     def _text(self, entry: str | list[str]) -> str:
         text = "".join(map(str.strip, entry.splitlines())) if isinstance(entry, str) else "|".join(entry)
@@ -125,9 +125,9 @@ class Vocabulary:
     def _check(self, name: str, value: object) -> None:
         members = value if isinstance(value, list) else [value]
         if not members or not all(isinstance(member, str) and member for member in members):
-            raise VocabularyError(f"{self._file}: {name!r} is neither a text nor a list of texts.")
+            raise VocabularyError(f"{self._file}: {name!r} is neither a text nor a list of texts. Write one of them.")
         if len(set(members)) < len(members):
-            raise VocabularyError(f"{self._file}: {name!r} names a member twice.")
+            raise VocabularyError(f"{self._file}: {name!r} names a member twice. Remove one.")
 
 
 @cache

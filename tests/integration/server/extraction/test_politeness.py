@@ -113,7 +113,7 @@ async def test_a_wait_that_would_be_too_long_is_told_with_its_length() -> None:
 async def test_a_place_is_given_back_whatever_happens() -> None:
     politeness = DomainLimits(ServiceLimits(domain_patience=0.01), requests=1)
     async with politeness.permit("a"):
-        with pytest.raises(ExtractionError, match="No permit"):
+        with pytest.raises(ExtractionError, match="too busy"):
             await politeness.permit("a").__aenter__()
     with pytest.raises(ZeroDivisionError):
         async with politeness.permit("a"):

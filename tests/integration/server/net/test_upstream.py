@@ -137,7 +137,7 @@ def test_a_proxy_that_does_not_reach_the_site_is_520(target: Target) -> None:
         Service(allow_hosts=(target.host,), proxies=(f"*={refusing.address}",)) as running,
     ):
         detail = running.problem(520, "/download/temporary-error", url=target.url(), geolocation="DE", **BODY)
-    assert detail == "The proxy * did not reach localhost; its answer had the status 502."
+    assert detail == "The proxy * did not reach localhost: its answer had the status 502. Send the request again later."
 
 
 OPEN = b"HTTP/1.1 200 Connection established\r\n\r\n"

@@ -115,7 +115,7 @@ async def test_patience_ends_with_a_refusal() -> None:
     semaphore = FairSemaphore("pages", permits=1, waiting=1, timeout=0.01)
     async with AsyncExitStack() as inside:
         await inside.enter_async_context(semaphore.permit("a"))
-        with pytest.raises(ExtractionError, match="came free in time"):
+        with pytest.raises(ExtractionError, match="too busy for"):
             await semaphore.permit("b").__aenter__()
         assert semaphore.waiting == 0
     async with semaphore.permit("b"):

@@ -272,7 +272,7 @@ def test_the_certificate_of_an_https_proxy_is_verified(tmp_path: Path) -> None:
         Service(allow_hosts=(site.host,), proxies=(f"*:*={proxy.address}?name=secure",)) as service,
     ):
         detail = service.problem(520, "/download/temporary-error", url=f"{site.url}/page/1", **BODY)
-        assert detail == "The proxy secure did not answer."
+        assert detail == "The proxy secure did not answer. Ask the operator of this server to check it."
         assert proxy.asked == []
 
 
@@ -281,7 +281,7 @@ def test_the_certificate_of_an_https_proxy_is_verified(tmp_path: Path) -> None:
     [
         ("socks5://user-7:wrong-secret@127.0.0.1:{port}", None, "refused this server's credentials"),
         ("socks5://127.0.0.1:{port}", None, "refused this server's credentials"),
-        ("{address}", b"\x05\x05\x00\x01\0\0\0\0\0\0", "did not reach localhost; its answer had the status 5"),
+        ("{address}", b"\x05\x05\x00\x01\0\0\0\0\0\0", "did not reach localhost: its answer had the status 5"),
         ("{address}", b"HTTP/1.1 400 Bad Request\r\n\r\n", "did not answer"),
         ("{address}", b"\x05\x00\x00\x09\0\0\0", "did not answer"),
     ],
