@@ -389,7 +389,9 @@ async def _start_worker(
     from scrapy_ext.server.extraction import EXTRACT, ExtractionService  # as above
 
     if config.database is None:
-        raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
+        raise ConfigError(
+            "A worker needs a database that others reach, too. Write --database postgresql://USER@HOST:PORT/DATABASE."
+        )
     measured: list[Callable[[], Iterator[Family]]] = []
     store = await Store.open(config.database, limits=WORKER)
     stack.push_async_callback(store.close)

@@ -75,7 +75,7 @@ class Deploys(NamedTuple):
                 project, name, upload.file, who, settings=settings, requirements=requirements
             )
         except ArchiveError as error:
-            raise refused("archive", f"cannot be used: {error}", "Build it again.") from None
+            raise refused("archive", f"cannot be used: {error}", "Then deploy it again.") from None
 
 
 class _Parts(MultiPartParser):

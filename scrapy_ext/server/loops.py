@@ -66,7 +66,9 @@ def log_failure(name: str, error: Exception) -> None:
             logger.warning("The loop of %s waits for the database: %s", name, error)
         case LeaseLostError():
             logger.warning(
-                "Another server has taken over the loop of %s; this one was too slow to renew its lease", name
+                "Another server has taken over the loop of %s; this one was too slow to renew its lease, and goes on "
+                "without it",
+                name,
             )
         case _:
             logger.error("Unexpected error in the loop of %s; it is retried", name, exc_info=error)

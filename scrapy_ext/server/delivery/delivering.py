@@ -223,7 +223,7 @@ class Deliverer:
         """Remove the objects of a delivery that is not complete, the manifest first, then its row."""
         root = self._root(attempt.folder)
         if root is None:
-            raise TargetError(f"{attempt.folder} is in no allowed target")
+            raise TargetError(f"{attempt.folder} is in no allowed target: start the server with its --archive-target")
         target = self._opened(root.rstrip("/"))
         await target.remove_folder(attempt.folder[len(target.url) + 1 :], MANIFEST)
         await self._store.deliveries.forget_attempt(attempt.key, attempt.id)

@@ -46,7 +46,7 @@ _NO_AGENT_KEY: Final = Refusal(
 )
 _NO_SERVER_KEY: Final = Refusal(
     401,
-    "Unauthorized. The user name is a platform API key that opens all projects.",
+    "Unauthorized. Send a platform API key that opens all projects as the user name.",
     {"WWW-Authenticate": 'Basic realm="platform API key"'},
 )
 
@@ -167,7 +167,7 @@ class AccessCheck:
         if isinstance(grant, Grant):
             if grant.all_projects:
                 return grant
-            reason = f"The key {grant.name} is limited to projects, and this is about all of them."
+            reason = f"The key {grant.name} is limited to projects, and this is about all of them. Use another key."
             raise Refusal(403, f"Forbidden. {reason}")
         refuse_guesses(call)
         if grant is Unknown.AWAY:
@@ -201,7 +201,7 @@ class AccessCheck:
         else:
             allowed = access is Access.PROCESS or call.method == "GET"
         if not allowed:
-            raise Refusal(403, "Forbidden. The token of a job's process is for that job; use an API key.")
+            raise Refusal(403, "Forbidden. The token of a job's process is for that job. Use an API key.")
         return Grant(str(attempt.key), frozenset({attempt.key.project}), attempt=attempt)
 
     async def _ends_commit(self, call: Call, key: JobKey) -> bool:
@@ -222,7 +222,7 @@ class AccessCheck:
         if not await self._tokens.opens(key, token):
             return None
         if call.route is not None and call.route.access is not Access.JOB:
-            raise Refusal(403, "Forbidden. The token of a job does not delete it; use an API key.")
+            raise Refusal(403, "Forbidden. The token of a job does not delete it. Use an API key.")
         return Grant(name, job=True)
 
 

@@ -56,7 +56,7 @@ def not_found(message: str = "Not Found") -> Refusal:
 
 def method_not_allowed(*allowed: str) -> Refusal:
     choices = ", ".join(allowed)
-    return Refusal(405, f"Method Not Allowed. This path takes {choices}.", {"Allow": choices})
+    return Refusal(405, f"Method Not Allowed. Use {choices} for this path.", {"Allow": choices})
 
 
 def found(value: T | None, message: str = "Not Found") -> T:
@@ -103,7 +103,9 @@ def refusal_of(error: Exception, *, trusted: bool) -> Refusal:
             return Refusal(error.status, _text_of(error))
         case StoreFullError():
             if (refused := _full.due()) > 1:
-                _disk.error("%s %d writes were refused since this was last logged.", error, refused)
+                _disk.error(
+                    "%s %d more writes were refused since this was last logged. Make room on the disk.", error, refused
+                )
             elif refused:
                 _disk.error("%s", error)
             return Refusal(507, _shown(error, trusted))
@@ -119,7 +121,7 @@ def refusal_of(error: Exception, *, trusted: bool) -> Refusal:
             return Refusal(503, message, {"Retry-After": _RETRY_AFTER})
         case _:
             logger.error("A request failed", exc_info=error)
-            return Refusal(500, "The server failed to handle this request; its log says why.")
+            return Refusal(500, "The server failed to handle this request. Ask the operator: its log has the error.")
 
 
 def _shown(error: StoreError, trusted: bool) -> str:

@@ -398,7 +398,7 @@ async def known_fields(request: Request, known: Iterable[str], example: str, lim
     fields, known = await fields_of(request, example, limit), list(known)
     for name in fields:
         if name not in known:
-            raise refused(name[:60], "is no field here", f"The fields are {', '.join(known)}.")
+            raise refused(name[:60], "is not a field of this request", f"The fields are {', '.join(known)}.")
     return fields
 
 

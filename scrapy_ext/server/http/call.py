@@ -94,7 +94,7 @@ class Call:
     def service(self, kind: type[T]) -> T:
         """Return a part of the server by its type; raises :class:`Refusal` (403) if this server has none."""
         if (found := self.services.get(kind)) is None:
-            raise Refusal(403, "Forbidden. This server does not offer this.")
+            raise Refusal(403, "Forbidden. This server does not offer this: ask the operator.")
         service: T = found
         return service
 
@@ -172,7 +172,7 @@ class Call:
         return fields
 
     def _forbidden(self, why: str) -> Refusal:
-        return Refusal(403, f"Forbidden. The key {self.who} {why}.")
+        return Refusal(403, f"Forbidden. The key {self.who} {why}. Use another key.")
 
     def all(self, name: str) -> list[str]:
         """Return every value of a query parameter."""
@@ -195,7 +195,9 @@ class Call:
         for name in asked:
             if name not in (known or META_FIELDS):
                 raise refused(
-                    "meta", f"must be one of {', '.join(known or META_FIELDS)}, got {name[:60]!r}", "Correct it."
+                    "meta",
+                    f"must be one of {', '.join(known or META_FIELDS)}, got {name[:60]!r}",
+                    "Leave out the others.",
                 )
         return asked
 

@@ -35,7 +35,7 @@ class Form:
         text = self.get(name)
         number = default if text is None else number_of(text, name)
         if not low <= number <= high:
-            raise refused(name, f"must be {low} to {high}, got {number}", "Correct the number.")
+            raise refused(name, f"must be {low} to {high}, got {number}", f"Send {low}, for example.")
         return number
 
     def key_number(self, name: str) -> int:
@@ -82,7 +82,9 @@ def check_name(field: str, name: str) -> None:
     """Raise ``ContractError`` for an invalid name of a spider, a setting or a field."""
     if not is_name(name):
         raise refused(
-            field, f"must be 1 to {MAX_NAME} characters, none of them NUL, and not . or ..", "Correct the name."
+            field,
+            f"must be 1 to {MAX_NAME} characters, none of them NUL, and not . or ..",
+            "Send another name, such as books.",
         )
 
 

@@ -207,7 +207,7 @@ class Health:
         finally:
             self._probed = time.monotonic()
         if wrong is not None and wrong != self._logged:
-            logger.error("The server is not ready: %s", wrong)
+            logger.error("The server is not ready: %s It is checked again each second.", wrong)
         if wrong is None and self._logged is not None:
             logger.info("The server is ready again")
         self._logged = wrong

@@ -40,7 +40,7 @@ _LONGEST_PATH: Final = 200
 _FULL: Final = 507
 #: Paths that are answered until the end.
 ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
-_NO_ROOM: Final = "The server holds as much of other requests as it can now. Send the request again later."
+_NO_ROOM: Final = "The server has no memory left for this request now. Send the request again later."
 #: Bytes of memory of a decoded parameter, and of a part of the path; bytes from which an address counts.
 _PARAMETER: Final = 512
 _PART: Final = 128
@@ -140,7 +140,11 @@ class RequestMiddleware:
             try:
                 await asyncio.wait_for(self._idle.wait(), grace)
             except TIMEOUT_ERRORS:
-                logger.warning("%d requests did not end within %g s", self.under_way, grace)
+                logger.warning(
+                    "%d requests did not end within %g s of the stop, and are ended. Their clients can send them again",
+                    self.under_way,
+                    grace,
+                )
 
 
 def _describe(span: Span, scope: Scope, context: RequestContext) -> None:

@@ -33,7 +33,7 @@ from scrapy_ext.server.metrics import Metrics
 _TARGET: Final = (414, f"The address is over {limits.TARGET} bytes. Send less in it.")
 _HEADERS: Final = (431, f"The headers are over {limits.HEADERS} bytes or {limits.HEADER_COUNT} lines. Send fewer.")
 _LATE: Final = (408, "The headers did not come in time. Send them at once.")
-_NO_ROOM: Final = (503, "The server holds as much of other requests as it can now. Send the request again later.")
+_NO_ROOM: Final = (503, "The server has no memory left for this request now. Send the request again later.")
 _FULL: Final = {
     "limit": (503, "All connections of the server are in use. Try again later, or raise --connections."),
     "address": (

@@ -161,7 +161,9 @@ class Confining:
         if not reason:
             return user
         if self._named is not None:
-            raise ConfinementError(f"--job-user {self._policy.user}: {reason}")
+            raise ConfinementError(
+                f"--job-user {self._policy.user} cannot be used: {reason}. Run scrapy platform doctor"
+            )
         _report_shared_user(reason)
         return None
 

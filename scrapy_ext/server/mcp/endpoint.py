@@ -150,7 +150,9 @@ def _refuse_other_sites(call: Call) -> None:
     """Refuse what a page of another site sends with a browser of somebody who has access."""
     origin = call.header(b"origin")
     if origin is not None and urlsplit(origin).netloc != call.header(b"host"):
-        raise Refusal(403, "Forbidden. A page of another site may not use this address.")
+        raise Refusal(
+            403, "Forbidden. A page of another site may not use this address. Use a program, or a page of this server."
+        )
 
 
 def _receiving(body: bytes) -> Receive:

@@ -44,7 +44,9 @@ class Loopback:
         body = msgspec.json.encode(fields)
         answer = await self.call(ApiCall(method="POST", path=_EXTRACT, body=body, limit=MOST_EXTRACTED))
         if not answer.is_whole:
-            raise ApiError(f"The result has over {MOST_EXTRACTED} bytes, which is more than a tool reads.")
+            raise ApiError(
+                f"The result has over {MOST_EXTRACTED} bytes, which is more than a tool reads. Request less."
+            )
         return msgspec.json.decode(answer.body, type=dict[str, Any])
 
     async def _request(self, call: ApiCall, answer: _Answer) -> None:
@@ -67,7 +69,7 @@ class Loopback:
                 task.cancel()
             outcome = (await asyncio.gather(running, full, return_exceptions=True))[0]
         if not (answer.has_ended or answer.is_full) or (isinstance(outcome, Exception) and not answer.is_full):
-            raise ApiError("The server failed to handle this call; its log says why.", 500)
+            raise ApiError("The server failed to handle this call. Ask the operator: its log has the error.", 500)
 
     def _scope_of(self, call: ApiCall) -> Scope:
         own = self._scope

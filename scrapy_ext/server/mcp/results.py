@@ -94,7 +94,7 @@ def _position(cursor: str | None, digest: str) -> tuple[int, str]:
         return 0, digest
     found = _CURSOR.fullmatch(cursor)
     if found is None:
-        raise refused("cursor", "is none of this tool", "Send the next_cursor of the result before, or none.")
+        raise refused("cursor", "is not a cursor of this tool", "Send the next_cursor of the result before, or none.")
     return int(found[1]), found[2]
 
 
@@ -154,7 +154,7 @@ def offset_of(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not _NUMBER.fullmatch(cursor):
-        raise refused("cursor", "is none of this tool", "Send the next_cursor of the result before, or none.")
+        raise refused("cursor", "is not a cursor of this tool", "Send the next_cursor of the result before, or none.")
     return int(cursor)
 
 

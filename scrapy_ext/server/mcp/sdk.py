@@ -89,7 +89,7 @@ async def called(agent: Agent, name: str, arguments: dict[str, Any]) -> Result:
     """Return the result of a tool, or its error as one."""
     tool = BY_NAME.get(name)
     if tool is None:
-        return _failed(f"There is no tool {name[:60]!r}. The tools are {', '.join(BY_NAME)}.")
+        return _failed(f"There is no tool {name[:60]!r}. Use one of {', '.join(BY_NAME)}.")
     if (reason := agent.withheld.get(tool.need)) is not None:
         return _failed(f"{name} is not offered: {reason}")
     try:
@@ -105,7 +105,7 @@ async def called(agent: Agent, name: str, arguments: dict[str, Any]) -> Result:
         return _failed(f"{name} took longer than {SECONDS:g} s and was given up. Ask for less.")
     except Exception:
         logger.exception("The tool %s failed", name)
-        return _failed("The server failed to run this tool; its log says why.")
+        return _failed("The server failed to run this tool. Ask the operator: its log has the error.")
 
 
 def _failed(message: str) -> Result:

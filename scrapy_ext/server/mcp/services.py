@@ -109,7 +109,7 @@ def message_of(body: bytes) -> str:
 def decoded(answer: ApiAnswer, kind: type[T]) -> T:
     """Return a JSON answer; raises :class:`ApiError`."""
     if not answer.is_whole:
-        raise ApiError(f"The answer has over {len(answer.body)} bytes, which is more than a tool reads.")
+        raise ApiError(f"The answer has over {len(answer.body)} bytes, which is more than a tool reads. Request less.")
     return decoded_json(answer.body, kind)
 
 
@@ -118,7 +118,9 @@ def decoded_json(data: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise ApiError("The platform returned another answer than the one expected.") from None
+        raise ApiError(
+            "The platform returned another answer than the one expected. Check that PLATFORM_URL leads to it."
+        ) from None
 
 
 def lines_of(answer: ApiAnswer) -> list[bytes]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.api.platform.monitors import MAX_FAILING
 from scrapy_ext.server.computing.worker import limit_time, serve
 
@@ -51,7 +52,7 @@ class SchemaOutcome(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _offline(uri: str) -> Any:
-    raise ValueError(f"{uri[:100]} is outside the schema")
+    raise ValueError(f"{without_user(uri)[:100]} is outside the schema: put it into $defs")
 
 
 @lru_cache(4)

@@ -145,13 +145,13 @@ class _Guard:
             if arguments[1] is not None:  # the address of a connected socket was checked before
                 self._check(arguments[1])
         elif event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"):
-            self._refuse("a target cannot start programs")
+            self._refuse("a target cannot start programs; use another service")
 
     def _check(self, address: object) -> None:
         from scrapy_ext.server.net.guard import PORTS, is_public
 
         if not isinstance(address, tuple) or len(address) < 2:
-            self._refuse("a target cannot use a socket of this machine")
+            self._refuse("a target cannot use a socket of this machine; use another service")
         host, port = str(address[0]).partition("%")[0], address[1]
         if (host, port) in self._allowed:
             return

@@ -107,7 +107,7 @@ async def _rename(call: Call) -> Response:
     name, new_name = _parameter(call, "name"), _parameter(call, "new_name")
     check_name(new_name, "new_name")
     if not await call.store.collections.rename(call.project, name, new_name, call.attempt):
-        raise not_found(f"Not Found. Project {call.project} has no collection {name[:60]}.")
+        raise not_found(f"Not Found. Project {call.project} has no collection {name[:60]}. Write a record to make it.")
     call.noted |= {"collection": new_name, "before": name}
     return json({"status": "success", "renamed": new_name})
 
@@ -241,7 +241,7 @@ def _value(record: CollectionRecord) -> Response:
     """Return the field named value as text."""
     fields = msgspec.json.decode(record.value)
     if "value" not in fields:
-        raise not_found("Not Found. The record has no field named value.")
+        raise not_found("Not Found. The record has no field named value. Read the whole record, without /value.")
     text = fields["value"]
     return Response(text if isinstance(text, str) else msgspec.json.encode(text), media_type=TEXT)
 

@@ -30,7 +30,6 @@ from scrapy_ext.server.store.comments import Comment, CommentSubject
 
 #: Characters of a comment.
 MAX_TEXT: Final = 10_000
-_MISSING: Final = "There is no such comment."
 
 ROUTES: Final = Routes()
 
@@ -121,7 +120,7 @@ async def _clear(call: Call) -> Response:
 @ROUTES.add(f"GET {_ONE}", "Read a comment.", schemas.value("The comment.", _COMMENT))
 async def _read(call: Call) -> Response:
     comment = _id(call)
-    return json(_shown(found(await call.store.comments.get(*comment), _MISSING)))
+    return json(_shown(found(await call.store.comments.get(*comment), _missing(call))))
 
 
 @ROUTES.add(
@@ -134,7 +133,7 @@ async def _read(call: Call) -> Response:
 )
 async def _replace(call: Call) -> Response:
     comment = _id(call)
-    return json(_shown(found(await call.store.comments.replace(*comment, await _text(call)), _MISSING)))
+    return json(_shown(found(await call.store.comments.replace(*comment, await _text(call)), _missing(call))))
 
 
 @ROUTES.add(
@@ -147,7 +146,7 @@ async def _replace(call: Call) -> Response:
 async def _remove(call: Call) -> Response:
     comment = _id(call)
     if not await call.store.comments.remove(*comment):
-        raise not_found(_MISSING)
+        raise not_found(_missing(call))
     return json({"status": "ok", "count": 1})
 
 
@@ -167,3 +166,7 @@ async def _text(call: Call) -> str:
     if not 0 < len(text) <= MAX_TEXT or "\0" in text:
         raise refused("text", f"must be 1 to {MAX_TEXT} characters, none of them NUL", "Send the form field text.")
     return text
+
+
+def _missing(call: Call) -> str:
+    return f"There is no comment {call.part('comment')[:60]}. Use an id of the comments of its item."

@@ -87,7 +87,10 @@ async def _restore(call: Call) -> Response:
 
 
 async def _states(call: Call, keys: list[JobKey]) -> list[JobRestore]:
-    return [found(await call.store.restores.state(key), f"There is no job {key}.") for key in keys]
+    return [
+        found(await call.store.restores.state(key), f"There is no job {key}. Use one of /jobq/{key.project}/list.")
+        for key in keys
+    ]
 
 
 def _keys(call: Call) -> list[JobKey]:

@@ -45,7 +45,8 @@ def _name(call: Call) -> str:
     schemas.value("The frontier.", Feed),
 )
 async def _get(call: Call) -> Response:
-    return json(found(await call.store.feeds.get(call.project, _name(call)), "There is no such frontier."))
+    missing = f"There is no frontier {_name(call)}. Use the name of one that a crawl has."
+    return json(found(await call.store.feeds.get(call.project, _name(call)), missing))
 
 
 @ROUTES.add(
@@ -58,7 +59,7 @@ async def _declare(call: Call) -> Response:
     name = _name(call)
     fields = await bodies.fields_of(call.request, _EXAMPLE, _MAX_DECLARATION)
     for unknown in fields.keys() - _DECLARATION["properties"].keys():
-        raise refused(unknown[:60], "is not known here", f"Write {_EXAMPLE}.")
+        raise refused(unknown[:60], "is not a field of this request", f"Write {_EXAMPLE}.")
     slots = fields.get("slots")
     if not isinstance(slots, int) or isinstance(slots, bool) or not 1 <= slots <= MAX_SLOTS:
         raise refused("slots", f"must be a whole number from 1 to {MAX_SLOTS}", f"Write {_EXAMPLE}.")

@@ -69,7 +69,9 @@ async def _spiders(call: Call) -> Response:
         check_name(f"line {number}: name", spider.name)
         check_tags(f"line {number}: tags", spider.tags)
         if spider.number is not None and not 0 <= spider.number <= MAX_NUMBER:
-            raise refused(f"line {number}: number", f"must be 0 to {MAX_NUMBER}", "Correct it.")
+            raise refused(
+                f"line {number}: number", f"must be 0 to {MAX_NUMBER}", "Send such a number, or leave it out."
+            )
         spiders.append(spider)
     numbers = await call.store.imports.add_spiders(project, spiders)
     return await answer(
@@ -93,7 +95,7 @@ async def _begin(call: Call) -> Response:
     fields = await bodies.fields_of(call.request, '{"source": "app.example.com/1/2/3"}')
     source, reserved = _source(fields.get("source")), fields.get("reserved", imports.RESERVED)
     if isinstance(reserved, bool) or not isinstance(reserved, int) or not 0 <= reserved <= imports.MAX_RESERVED:
-        raise refused("reserved", f"must be a whole number, 0 to {imports.MAX_RESERVED}", "Correct it.")
+        raise refused("reserved", f"must be a whole number, 0 to {imports.MAX_RESERVED}", "Send 0 to reserve none.")
     job, origin, indexes = await call.store.imports.begin(call.job, source, reserved, call.who)
     ranges = {kind: (found.start, found.stop) for kind, found in indexes.items()}
     return json(BegunImport(str(job.key), job.state.value, origin.copied, ranges))
@@ -162,14 +164,22 @@ async def _finish(call: Call) -> Response:
     _source(end.source)
     for comment in end.comments:
         if min(comment.item, comment.created) < 0 or max(comment.item, comment.created) > MAX_NUMBER:
-            raise refused("comments", "have an item or a time that is no number of either", "Correct it.")
+            raise refused(
+                "comments",
+                "have an item or a time that is no number of either",
+                "Send the index of the item, and milliseconds since 1970.",
+            )
         if comment.field:
             check_name("comments: field", comment.field)
         if not 0 < len(comment.text) <= _MAX_TEXT or "\0" in comment.text + comment.author:
-            raise refused("comments", f"must be 1 to {_MAX_TEXT} characters, none of them NUL", "Correct the text.")
+            raise refused(
+                "comments", f"must be 1 to {_MAX_TEXT} characters, none of them NUL", "Send the text of each comment."
+            )
     for name, kinds in (("copied", end.copied), ("missing", end.missing)):
         if not set(kinds) <= {*imports.RECORD_KINDS, imports.COMMENTS}:
-            raise refused(name, f"must have only {', '.join(imports.RECORD_KINDS)} and comments", "Correct it.")
+            raise refused(
+                name, f"must have only {', '.join(imports.RECORD_KINDS)} and comments", "Leave out the others."
+            )
     await call.store.imports.finish(call.job, end, call.who)
     call.wrote(1)
     return empty()
@@ -179,7 +189,9 @@ def _converted(fields: dict[str, Any], kind: type[Any], place: str) -> Any:
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
-        raise refused(place, f"is not as expected: {error}", "Correct it.") from None
+        raise refused(
+            place, f"is not as expected: {error}", "Send the fields of the OpenAPI document, /openapi.json."
+        ) from None
 
 
 @ROUTES.add(
@@ -197,7 +209,9 @@ async def _write_collection(call: Call) -> Response:
     given = checked(await bodies.objects(call.request, most=imports.MAX_RECORDS), None)
     _check_times(times, len(given))
     if not times:
-        raise Refusal(400, f"Bad Request. The header {imports.TIMES_HEADER} is required.")
+        raise Refusal(
+            400, f"Bad Request. The header {imports.TIMES_HEADER} is required. Send <records>:<milliseconds> in it."
+        )
     records: dict[bytes, list[Copy]] = {}
     stored_at = (run.ts for run in times for _ in range(run.records))
     for (key, value), ts in zip(given, stored_at, strict=True):

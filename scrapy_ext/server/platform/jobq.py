@@ -152,12 +152,12 @@ async def _few(call: Call) -> list[tuple[int, dict[str, Any]]]:
 def _check_push(record: dict[str, Any], place: str) -> None:
     spider = record.get("spider")
     if not isinstance(spider, str):
-        raise refused(place, "spider must be a name", "Name the spider.")
+        raise refused(f"{place}: spider", "must be a name", "Name the spider.")
     check_name(f"{place}: spider", spider)
     state = parse_state(record.get("state", JobState.PENDING.value), f"{place}: state")
     tags = record.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise refused(place, "tags must be an array of strings", 'Write "tags": ["a"].')
+        raise refused(f"{place}: tags", "must be an array of strings", 'Write "tags": ["a"].')
     check_tags(f"{place}: tags", tags)
     if state is JobState.PENDING:  # the client that pushes another one runs it itself
         check_job(spider, record, f"{place}: ")
@@ -323,7 +323,11 @@ def _own_spider(text: str, project: int, field: str) -> int:
     """Return the spider of ``<project>/<spider>``."""
     own, _, spider = text.partition("/")
     if own != str(project) or not is_number(spider):
-        raise refused(field, f"must be a job or a spider of project {project}, got {text[:60]!r}", "Correct it.")
+        raise refused(
+            field,
+            f"must be a job or a spider of project {project}, got {text[:60]!r}",
+            f"Send {project}/1/2 or {project}/1.",
+        )
     return int(spider)
 
 
@@ -369,7 +373,7 @@ async def _cancel(call: Call) -> Response:
 async def _cancel_one(call: Call) -> Response:
     key = call.job
     if await call.store.jobs.get(key) is None:
-        raise not_found(f"There is no job {key}.")
+        raise not_found(f"There is no job {key}. Use one of /jobq/{key.project}/list.")
     return json({"count": await _cancelled(call, [key])})
 
 

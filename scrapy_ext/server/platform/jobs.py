@@ -293,7 +293,7 @@ async def _stop(call: Call) -> Response:
     states = await call.store.jobs.cancel(form.key_number("project"), keys, call.who)
     for key, state in zip(keys, states, strict=True):
         if state is None:
-            raise not_found(f"There is no job {key}.")
+            raise not_found(f"There is no job {key}. Use one of /api/jobs/list.json.")
     return json({"status": "ok"})
 
 

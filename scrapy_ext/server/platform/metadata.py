@@ -130,7 +130,7 @@ async def _merge(call: Call, fields: dict[str, Any]) -> Response:
 
 
 def _unknown(key: JobKey) -> Refusal:
-    return not_found(f"Not Found. There is no job {key}.")
+    return not_found(f"Not Found. There is no job {key}. Use one of /jobq/{key.project}/list.")
 
 
 def _check_writable(field: str) -> None:

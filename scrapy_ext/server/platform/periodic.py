@@ -22,7 +22,6 @@ from scrapy_ext.server.platform.versions import environments_of
 
 _PER_PAGE: Final = 100
 _MAX_BODY: Final = 1024 * 1024
-_MISSING: Final = "There is no such periodic job."
 
 ROUTES: Final = Routes()
 
@@ -50,7 +49,7 @@ async def _add(call: Call) -> Response:
 
 @ROUTES.add(f"GET {_ONE}", "Read a periodic job.", _ANSWER)
 async def _read(call: Call) -> Response:
-    return json(found(await call.store.periodic.get(call.project, call.part_number("schedule")), _MISSING))
+    return json(found(await call.store.periodic.get(call.project, call.part_number("schedule")), _missing(call)))
 
 
 @ROUTES.add(
@@ -62,10 +61,10 @@ async def _read(call: Call) -> Response:
 )
 async def _change(call: Call) -> Response:
     fields, number = await _fields(call), call.part_number("schedule")
-    stored = found(await call.store.periodic.get(call.project, number), _MISSING)
+    stored = found(await call.store.periodic.get(call.project, number), _missing(call))
     await check_tasks(call.store, environments_of(call), periodic.edited(stored, fields), stored)
     changed = await call.store.periodic.edit(call.project, number, lambda stored: periodic.edited(stored, fields))
-    return json(found(changed, _MISSING))
+    return json(found(changed, _missing(call)))
 
 
 @ROUTES.add(
@@ -77,7 +76,7 @@ async def _change(call: Call) -> Response:
 )
 async def _remove(call: Call) -> Response:
     if not await call.store.periodic.remove(call.project, call.part_number("schedule")):
-        raise not_found(_MISSING)
+        raise not_found(_missing(call))
     return Response(status_code=204)
 
 
@@ -112,3 +111,7 @@ async def _page(call: Call) -> Response:
 async def _fields(call: Call) -> dict[str, Any]:
     example = '{"cron": "30 4 * * *", "tasks": [{"name": "spider"}]}'
     return await bodies.fields_of(call.request, example, _MAX_BODY)
+
+
+def _missing(call: Call) -> str:
+    return f"There is no periodic job {call.part('schedule')[:60]}. Use an id of the list of them."

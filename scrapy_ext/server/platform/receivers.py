@@ -71,9 +71,8 @@ class _Receivers(ABC):
     def place(self, call: Call) -> tuple[int, int]:
         return call.project, call.part_number(self.part)
 
-    @property
-    def missing(self) -> str:
-        return f"There is no such {self.part}."
+    def missing(self, call: Call) -> str:
+        return f"There is no {self.part} {call.part(self.part)[:60]}. Use an id of the list of them."
 
     # ── handlers ──
 
@@ -81,7 +80,7 @@ class _Receivers(ABC):
         return json(await self.store(call.store).listed(call.project))
 
     async def read(self, call: Call) -> Response:
-        return json(found(await self.store(call.store).get(*self.place(call)), self.missing))
+        return json(found(await self.store(call.store).get(*self.place(call)), self.missing(call)))
 
     async def add(self, call: Call) -> Response:
         self.store(call.store)  # refuses limited keys before the body is read
@@ -93,25 +92,31 @@ class _Receivers(ABC):
     async def disable(self, call: Call) -> Response:
         receivers = self.store(call.store)  # as above
         disabled = await bodies.flag_of(call.request, "disabled", _MAX_BODY)
-        return json(found(await receivers.disable(*self.place(call), disabled), self.missing))
+        return json(found(await receivers.disable(*self.place(call), disabled), self.missing(call)))
 
     async def remove(self, call: Call) -> Response:
         if not await self.store(call.store).remove(*self.place(call)):
-            raise not_found(self.missing)
+            raise not_found(self.missing(call))
         return Response(status_code=204)
 
     async def test(self, call: Call) -> Response:
-        return json(found(await self.tested(call), self.missing), 202)
+        return json(found(await self.tested(call), self.missing(call)), 202)
 
     async def resend(self, call: Call) -> Response:
         """Send a row that was given up once more."""
         sent = await self.store(call.store).resend(*self.place(call), call.part_number("number"))
-        return json(found(sent, f"There is no such {self.row} that was given up."), 202)
+        return json(
+            found(
+                sent,
+                f"There is no {self.row} {call.part('number')[:60]} that was given up. Use one of the list of them.",
+            ),
+            202,
+        )
 
     async def list_rows(self, call: Call) -> Response:
         count, place = call.page_size(_PER_PAGE, _MAX_PER_PAGE, "Ask for fewer."), self.place(call)
         receivers = self.store(call.store)
-        found(await receivers.get(*place), self.missing)
+        found(await receivers.get(*place), self.missing(call))
         return json(await receivers.rows(*place, count))
 
 

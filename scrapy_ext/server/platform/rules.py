@@ -25,7 +25,6 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.rules.rules import RuleStore
 
 _MAX_BODY: Final = 64 * 1024
-_MISSING: Final = "There is no such rule."
 
 _CHANGE: Final[schemas.Schema] = schemas.record({"enabled": {"type": "boolean"}}, "enabled", only=True)
 
@@ -71,7 +70,7 @@ class RulePaths:
 
     async def preview_one(self, call: Call) -> Response:
         rules = self.rules(call.store)
-        rule = found(await rules.get(*_place(call)), _MISSING)
+        rule = found(await rules.get(*_place(call)), _missing(call))
         return json(await self.preview_of(call, rule))
 
     async def preview_of(self, call: Call, rule: Any) -> Any:
@@ -88,18 +87,18 @@ class RulePaths:
         return new
 
     async def read(self, call: Call) -> Response:
-        return json(found(await self.rules(call.store).get(*_place(call)), _MISSING))
+        return json(found(await self.rules(call.store).get(*_place(call)), _missing(call)))
 
     async def enable(self, call: Call) -> Response:
         rules = self.rules(call.store)  # as above
         call.noted["purpose"] = self.sort.name
         enabled = await bodies.flag_of(call.request, "enabled", _MAX_BODY)
-        return json(found(await rules.enable(*_place(call), enabled), _MISSING))
+        return json(found(await rules.enable(*_place(call), enabled), _missing(call)))
 
     async def remove(self, call: Call) -> Response:
         call.noted["purpose"] = self.sort.name
         if not await self.rules(call.store).remove(*_place(call)):
-            raise not_found(_MISSING)
+            raise not_found(_missing(call))
         return Response(status_code=204)
 
 
@@ -173,3 +172,7 @@ def _place(call: Call) -> tuple[int | None, int]:
 #: Paths of the rules that need nothing else.
 ROUTES: Final = Routes()
 declare(ROUTES, RulePaths(retention.SORT, rules=lambda store: store.retention))
+
+
+def _missing(call: Call) -> str:
+    return f"There is no rule {_place(call)[-1]}. Use a number of the list of them."

@@ -128,7 +128,11 @@ def _first(call: Call) -> int:
             continue
         own, _, number = text.rpartition("/")
         if not is_number(number) or own not in ("", str(call.project)):
-            raise refused(name, f"must be a spider of project {call.project}, got {text[:60]!r}", "Correct it.")
+            raise refused(
+                name,
+                f"must be a spider of project {call.project}, got {text[:60]!r}",
+                f"Send {call.project}/1, for example.",
+            )
         return min(int(number) + more, MAX_NUMBER)
     return 0
 
@@ -196,7 +200,7 @@ async def _tag(call: Call) -> Response:
 
 async def _answer(call: Call, found: Spider | None) -> Response:
     if found is None:
-        raise not_found(f"There is no spider {call.project}/{call.part_number('spider')}.")
+        raise not_found(f"There is no spider {call.project}/{call.part_number('spider')}. Use one of the list of them.")
     return json(_shown(Project(call.project, (await call.store.projects.names()).get(call.project)), found))
 
 

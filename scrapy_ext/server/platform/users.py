@@ -22,7 +22,6 @@ _COUNT: Final = 1000
 _MOST: Final = 10_000
 _MAX_BODY: Final = 64 * 1024
 _EXAMPLE: Final = '{"roles": {"7": "run"}}'
-_MISSING: Final = "There is no such user."
 _ONE: Final = "/api/users/{user}"
 _USER: Final = schemas.value("The user.", User)
 _CHANGE: Final = schemas.Body(
@@ -63,7 +62,7 @@ async def _list(call: Call) -> Response:
 @ROUTES.add(f"GET {_ONE}", "Read a user.", _USER)
 async def _read(call: Call) -> Response:
     _check(call)
-    user = found(await call.store.users.get(call.part_number("user")), _MISSING)
+    user = found(await call.store.users.get(call.part_number("user")), _missing(call))
     return json(call.service(UserRules).shown(user))
 
 
@@ -76,7 +75,7 @@ async def _read(call: Call) -> Response:
 async def _change(call: Call) -> Response:
     _check(call)
     change = parse_change(await bodies.fields_of(call.request, _EXAMPLE, _MAX_BODY))
-    user = found(await call.store.users.change(call.part_number("user"), change, call.who), _MISSING)
+    user = found(await call.store.users.change(call.part_number("user"), change, call.who), _missing(call))
     call.wrote(1)
     return json(call.service(UserRules).shown(user))
 
@@ -90,10 +89,14 @@ async def _change(call: Call) -> Response:
 async def _remove(call: Call) -> Response:
     _check(call)
     if not await call.store.users.remove(call.part_number("user"), call.who):
-        raise not_found(_MISSING)
+        raise not_found(_missing(call))
     return Response(status_code=204)
 
 
 def _check(call: Call) -> None:
     if not call.grant.may_manage_users:
-        raise Refusal(403, f"Forbidden. The key {call.who} may not manage users; the server's own key may.")
+        raise Refusal(403, f"Forbidden. The key {call.who} may not manage users. Use the server's own key.")
+
+
+def _missing(call: Call) -> str:
+    return f"There is no user {call.part('user')[:60]}. Use an id of the list of them."

@@ -196,7 +196,7 @@ async def _make_current(call: Call) -> Response:
     if found is None:
         raise _no_version(project, name)
     if not await call.store.versions.make_current(project, name):
-        raise Refusal(409, f"Version {name} is {found.shown.state.value}: no job can run it.")
+        raise Refusal(409, f"Version {name} is {found.shown.state.value}: no job can run it. Deploy it again.")
     found = await call.store.versions.named(project, name)
     if found is None:
         raise _no_version(project, name)
@@ -204,4 +204,4 @@ async def _make_current(call: Call) -> Response:
 
 
 def _no_version(project: int, name: str) -> Refusal:
-    return not_found(f"Project {project} has no version {name[:60]}.")
+    return not_found(f"Project {project} has no version {name[:60]}. Use one of the list of them.")

@@ -173,12 +173,12 @@ def _minute(milliseconds: int) -> str:
 async def _file(kind: _Kind, call: Call) -> Response:
     name = call.part("file_name")
     if not name.endswith(kind.suffix):
-        raise not_found(f"There is no file {name[:60]}.")
+        raise not_found(f"There is no file {name[:60]}. Follow a link of /logs/ or /items/.")
     project = (await Projects.of(call)).find(call, call.part("owner"))
     found = await jobs_of(call, project, name.removesuffix(kind.suffix))
     job = next((each for each in found if each.spider == call.part("spider_name")), None)
     if job is None:
-        raise not_found(f"There is no job {name.removesuffix(kind.suffix)[:60]}.")
+        raise not_found(f"There is no job {name.removesuffix(kind.suffix)[:60]}. Follow a link of /jobs.")
     moved = call.moved(f"/{kind.name}/{job.key}", [("format", "jl")])
     if kind.name == "items":
         return await call.service(Router).answer(moved)

@@ -34,12 +34,12 @@ async def migrate(tx: Transaction, now: int) -> int:
     oldest, newest = known[0][0], known[-1][0]
     if 0 < present < oldest:
         raise SchemaError(
-            f"the database has schema version {present}, of a development version before the first release, which "
+            f"The database has schema version {present}, of a development version before the first release, which "
             "cannot be migrated. Use a new data directory or a new, empty database."
         )
     if present > newest:
         raise SchemaError(
-            f"the database has schema version {present}, but this version of scrapy-ext supports {newest}. "
+            f"The database has schema version {present}, but this version of scrapy-ext supports {newest}. "
             "Upgrade scrapy-ext, or use another data directory."
         )
     for version, sql in known:

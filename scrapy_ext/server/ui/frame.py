@@ -293,7 +293,7 @@ class Visit:
         """Return a query parameter, "" without one; raises ``ContractError`` when it is too long or contains NUL."""
         text = self.request.query_params.get(name, "").strip()
         if len(text) > 255 or "\0" in text:
-            raise refused(name, "must be 255 characters at most, none of them NUL", "Correct the address.")
+            raise refused(name, "must be 255 characters at most, none of them NUL", "Write a shorter text.")
         return text
 
     def rendered(self, template: str, status: int = 200, /, **context: object) -> Response:
@@ -365,7 +365,11 @@ class Frame:
 
     def failed(self, error: Exception, visit: Visit | None) -> Response:
         """Render the error page, with as much detail as the platform API reports."""
-        missing = Refusal(404, "There is no page at this address.") if isinstance(error, MissingError) else error
+        missing = (
+            Refusal(404, "There is no page at this address. Use a link of the menu.")
+            if isinstance(error, MissingError)
+            else error
+        )
         refusal = refusal_of(missing, trusted=visit is not None and visit.grant.all_projects)
         match error:
             case ContractError():

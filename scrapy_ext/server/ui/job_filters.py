@@ -128,7 +128,7 @@ def _outcome(visit: Visit, name: str) -> Outcome | None:
         return Outcome(text) if text else None
     except ValueError:
         known = ", ".join(outcome.value for outcome in Outcome)
-        raise refused(name, f"must be one of {known}, got {text[:40]!r}", "Choose one.") from None
+        raise refused(name, f"must be one of {known}, got {text[:40]!r}", "Choose one of them.") from None
 
 
 def _day(visit: Visit, name: str) -> date | None:

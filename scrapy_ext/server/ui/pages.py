@@ -135,7 +135,7 @@ class PageRoutes:
             raise MissingError
         view = page.act if visit.request.method == "POST" else page.show
         if view is None:
-            raise Refusal(405, "This address does not support this method.")
+            raise Refusal(405, "This address does not support this method. Use the buttons of the page.")
         if visit.request.method == "POST":
             if page.takes_archive:
                 return await _with_archive(visit, view)
@@ -202,7 +202,7 @@ async def _with_archive(visit: Visit, view: View) -> Response:
     """Answer a form with an archive. The visitor's permissions are checked before it is read."""
     visit.require_write()
     if visit.services.deploys is None:
-        raise Refusal(403, "This server takes no code.")
+        raise Refusal(403, "This server takes no code. Ask its operator about --deploy.")
     visit.services.deploys.check(visit.grant, visit.grant.name)
     texts: dict[str, str] = {}
     try:
@@ -227,7 +227,7 @@ async def _with_archive(visit: Visit, view: View) -> Response:
 async def _first(visit: Visit) -> Response:
     asked = visit.request.query_params.get("project")
     if asked is not None and visit.number("project", -1) < 0:
-        raise refused("project", f"must be a number, got {asked[:60]!r}", "Correct the address.")
+        raise refused("project", f"must be a number, got {asked[:60]!r}", "Write ?project=1 in the address.")
     query = {name: value for name, value in visit.request.query_params.items() if name != "project"}
     return visit.redirect(f"/ui/{visit.project}", **query)
 

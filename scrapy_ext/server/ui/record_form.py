@@ -83,7 +83,7 @@ def _value(field: Described, text: str) -> Any:
             try:
                 return json.loads(text)
             except (ValueError, RecursionError) as error:
-                raise refused(field.name, f"is not JSON: {error}", "Correct the text.") from None
+                raise refused(field.name, f"is not JSON: {error}", 'Write a JSON value, such as 1 or "text".') from None
         case Kind.TEXT:
             return text
 

@@ -65,7 +65,7 @@ def test_an_address_of_another_form_is_refused_and_not_shown() -> None:
         failed_start(SERVER_DATABASE="postgresql://u:open/sesame@h/d"),
     ):
         assert code == 2
-        assert text.endswith("must have the form postgresql://USER:PASSWORD@HOST:PORT/DATABASE.")
+        assert text.endswith("is malformed. Write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE.")
 
 
 def test_a_data_directory_and_a_database_are_not_both_served(tmp_path: Path) -> None:

@@ -138,7 +138,10 @@ def _script(name: str, prepared: Prepared) -> Path:
     for folder in [prepared.scripts, *folders] if prepared.scripts is not None else folders:
         if (folder / name).is_file():
             return folder / name
-    raise NoScriptError(f"There is no script {name!r} in this project: neither in its folder, nor in scripts or bin.")
+    raise NoScriptError(
+        f"There is no script {name!r} in this project: neither in its folder, nor in scripts or bin. Deploy a "
+        "version that has it, or correct the name."
+    )
 
 
 def _text(value: object) -> str:

@@ -53,7 +53,9 @@ async def check_server_url(url: str, store: Store) -> None:
     if status == 403 and over(_NEVER).rule in answer:
         return
     if status in (401, 403):
-        raise ConfigError(f"--url {url} refuses this database's jobs ({status}): it uses another database.")
+        raise ConfigError(
+            f"--url {url} refuses this database's jobs ({status}): it uses another database. Name a server of this one."
+        )
     raise ConfigError(f"--url {url} is no platform: it answers {status}. Use the URL of a server of this database.")
 
 

@@ -155,7 +155,7 @@ async def _errors(services: Services, key: JobKey) -> list[dict[str, Any]]:
 async def _listed(services: Services, key: JobKey) -> JudgedJob:
     found = await _judged(services, key.project, pairs(("job", str(key))))
     if not found.jobs:
-        raise ApiError(f"There is no job {key}. list_jobs lists the jobs of a project.", 404)
+        raise ApiError(f"There is no job {key}. Use list_jobs to find one.", 404)
     return found.jobs[0]
 
 

@@ -54,7 +54,9 @@ async def _fetch_page(services: Services, arguments: FetchPage) -> Result:
     answer = await services.extract({**fields, "markdownOptions": options} if options else fields)
     text = answer.get("markdown")
     if not isinstance(text, str):
-        raise ApiError("The service returned no Markdown. A service of another version may not have it.")
+        raise ApiError(
+            "The service returned no Markdown. A service of another version may not have it: request browserHtml."
+        )
     return text_result(text, arguments.cursor, arguments.max_bytes, _facts(answer))
 
 

@@ -96,7 +96,10 @@ async def _records(
     answer = await services.call(ApiCall(path=path_of(kind, *key), query=query, accept=JSON_LINES))
     lines = lines_of(answer)
     if not lines and not answer.is_whole:
-        raise ApiError(f"A record has over {len(answer.body)} bytes, which is more than a tool reads.")
+        raise ApiError(
+            f"A record has over {len(answer.body)} bytes, which is more than a tool reads. Read it with scrapy "
+            "platform items."
+        )
     more = len(lines) == count or not answer.is_whole
     shown = [_record(line, fields) for line in lines[: arguments.limit]]
     return records_result(shown, arguments.max_bytes, more=more)
@@ -109,7 +112,7 @@ def _record(line: bytes, fields: frozenset[str]) -> Record:
     elif (found := _KEY_FIRST.search(line)) is not None:
         own = b"{" + line[found.end() :]
     else:
-        raise ApiError("The platform returned a record without a key.")
+        raise ApiError("The platform returned a record without a key. Check that PLATFORM_URL leads to it.")
     if fields:
         members = decoded_json(own, dict[str, msgspec.Raw])
         own = msgspec.json.encode({name: value for name, value in members.items() if name in fields})

@@ -230,7 +230,9 @@ async def rename(tx: Transaction, project: int, name: str, new_name: str, attemp
     await check_attempt(tx, attempt)
     for field, given in (("name", name), ("new_name", new_name)):
         if given in OWNED_COLLECTIONS:
-            raise refused(field, f"must not be {given}, whose records belong to jobs", "Choose another.")
+            raise refused(
+                field, f"must not be {given}, whose records belong to jobs", "Choose the name of another collection."
+            )
     if not await _hold_homonyms(tx, project, name):
         return False
     if await _is_there(tx, project, new_name):

@@ -45,7 +45,7 @@ class DatabaseUrl:
         except ValueError:
             parts, port = urlsplit(""), None
         if parts.scheme not in _SCHEMES or not parts.path.strip("/"):
-            raise StoreError(f"The address of the database must have the form {_FORM}.")
+            raise StoreError(f"The address of the database is malformed. Write it as {_FORM}.")
         user, _, hosts = parts.netloc.rpartition("@")
         self.database: Final = unquote(parts.path.strip("/"))
         self.user: Final = unquote(user.partition(":")[0])

@@ -97,7 +97,7 @@ async def set_bounds(tx: Transaction, key: JobKey, bounds: Bounds, now: int) -> 
     """Change the bounds of the number of workers of a job, and its present number as far as they need it."""
     group, job = await lock_group(tx, key), await get_job(tx, key, lock=True)
     if job is None or job.state is JobState.DELETED:
-        raise _refused(f"{key} does not exist", "Correct the key.", 404)
+        raise _refused(f"{key} does not exist", "Name a job that runs.", 404)
     if job.state not in ACTIVE:
         raise _refused(f"{key} is {job.state.value}", "Start a new job.")
     rows = await rows_of(tx, key)

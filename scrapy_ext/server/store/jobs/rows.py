@@ -231,7 +231,13 @@ async def index_tags(tx: Transaction, key: JobKey, metadata: Mapping[str, Any], 
     tags = set(tags_of(metadata))
     if not all(map(is_name, tags)):
         raise ContractError(
-            [Violation("tags", f"must be 1 to {MAX_NAME} characters each, and none of them NUL", "Correct the tags.")]
+            [
+                Violation(
+                    "tags",
+                    f"must be 1 to {MAX_NAME} characters each, and none of them NUL",
+                    'Send tags such as "weekly".',
+                )
+            ]
         )
     present = set() if new else await _indexed_tags(tx, key)
     if gone := present - tags:

@@ -84,8 +84,10 @@ def _unpacked(packed: bytes, records: int) -> tuple[list[int], list[int]]:
     try:
         numbers = _decode(packed)
     except msgspec.MsgspecError as error:
-        raise StoreError(f"the segments of a stream are damaged: {error}") from error
+        raise StoreError(f"The segments of a stream are damaged: {error}. Restore a backup.") from error
     lengths, gaps = numbers[::2], numbers[1::2]
     if len(lengths) != len(gaps) or sum(lengths) != records:
-        raise StoreError(f"the segments of a stream are damaged: they have {sum(lengths)} records, not {records}")
+        raise StoreError(
+            f"The segments of a stream are damaged: they have {sum(lengths)} records, not {records}. Restore a backup."
+        )
     return lengths, gaps

@@ -91,7 +91,7 @@ def _key_of(visit: Visit, name: str) -> str:
     """Return a query parameter that is a key, unstripped."""
     key = visit.request.query_params.get(name, "")
     if len(key) > _MAX_KEY:
-        raise refused(name, f"must be {_MAX_KEY} characters at most", "Correct the address.")
+        raise refused(name, f"must be {_MAX_KEY} characters at most", "Write a shorter key in the address.")
     return key
 
 

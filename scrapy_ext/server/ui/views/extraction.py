@@ -28,7 +28,7 @@ _PATH: Final = "/ui/extract"
 _TAGS: Final = 200
 #: Pairs of a proxy and a site that are shown.
 _PAIRS: Final = 300
-_FORBIDDEN: Final = "Statistics cover all projects. This key is limited to some projects."
+_FORBIDDEN: Final = "Statistics cover all projects. Log in with a key of all projects."
 _EXAMPLE: Final = Form((("browserHtml", "on"), ("screenshot", "on")))
 
 
@@ -71,7 +71,9 @@ async def _try(visit: Visit) -> Response:
         body = playground.fields_of(form)
         request = parse(msgspec.json.encode(body))
     except InvalidJsonError as error:
-        return _rendered(visit, form, 400, wrong=[refused("more", str(error), "Correct it.").violations[0]])
+        return _rendered(
+            visit, form, 400, wrong=[refused("more", str(error), 'Write {"geolocation": "DE"}.').violations[0]]
+        )
     except ContractError as error:
         return _rendered(visit, form, error.status, wrong=error.violations[:20])
     began = perf_counter()

@@ -27,7 +27,9 @@ from scrapy_ext.server.store.rules.rules import RuleStore
 from scrapy_ext.server.ui.frame import Link, MissingError, PageServices, UiPage, Visit, field_errors
 from scrapy_ext.server.ui.record_form import controls, default_texts, given_fields, texts_of
 
-_NOT_EVERYWHERE: Final = "This is a rule of the server. Only those who manage all projects change it."
+_NOT_EVERYWHERE: Final = (
+    "This is a rule of the server. Only those who manage all projects change it: log in with such a key."
+)
 
 
 class _Row(NamedTuple):

@@ -78,7 +78,9 @@ async def _projects(visit: Visit) -> Response:
 
 #: Maximum number of spiders and projects shown.
 _PARTS: Final = 50
-_USAGE_FORBIDDEN: Final = "This key is limited to some projects. The use of storage by all of them needs another key."
+_USAGE_FORBIDDEN: Final = (
+    "This key is limited to some projects. Log in with a key of all projects to see the use of storage."
+)
 _AGES: Final = {
     "7d": "up to 7 days",
     "30d": "7 to 30 days",
@@ -108,7 +110,9 @@ async def _rendered_usage(visit: Visit, usage: Usage) -> Response:
 #: Maximum number of nodes shown, and of jobs of each.
 _NODES: Final = 200
 _JOBS: Final = 50
-_NODES_FORBIDDEN: Final = "Nodes run the jobs of all projects. This key is limited to some projects."
+_NODES_FORBIDDEN: Final = (
+    "Nodes run the jobs of all projects. This key is limited to some projects: log in with one of all."
+)
 
 
 class _NodeRow(NamedTuple):
@@ -196,7 +200,7 @@ async def _change_keys(visit: Visit) -> Response:
         case _:
             raise refused("action", "must be add, remove, suspend or resume", "Use the buttons of the page.")
     if not found:
-        raise Refusal(404, "The key does not exist any more.")
+        raise Refusal(404, "The key does not exist any more. Reload the page.")
     event = ChangeEvents.KEY_REMOVED if done == "key-removed" else ChangeEvents.KEY_CHANGED
     await visit.note_server(event, key=name, done=done.removeprefix("key-"))
     return visit.redirect(_KEYS, done, project=visit.project)

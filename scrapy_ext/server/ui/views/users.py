@@ -23,7 +23,7 @@ _DONE: Final = {
     "enable": "user-enabled",
     "remove": "user-removed",
 }
-_FORBIDDEN: Final = "Only the server's own key, and users who manage all projects, manage users."
+_FORBIDDEN: Final = "Only the server's own key, and users who manage all projects, manage users: log in with that key."
 
 
 async def _show(visit: Visit) -> Response:
@@ -72,7 +72,7 @@ async def _act(visit: Visit) -> Response:
     except ContractError as error:
         return await _rendered(visit, error)
     if not is_found:
-        raise Refusal(404, "The user does not exist any more.")
+        raise Refusal(404, "The user does not exist any more. Reload the page.")
     return visit.redirect(_PATH, _DONE[action], project=visit.number("project", -1) if visit.text("project") else None)
 
 

@@ -128,7 +128,9 @@ async def _act(visit: Visit) -> Response:
     match visit.form.get("action"):
         case "use":
             if not await store.make_current(project, version.version):
-                raise Refusal(409, f"Version {version.version} is {version.state.value}: no job can run it.")
+                raise Refusal(
+                    409, f"Version {version.version} is {version.state.value}: no job can run it. Deploy it again."
+                )
             await visit.note(ChangeEvents.VERSION_CHOSEN, version=version.version)
             return visit.redirect(f"{every}/{version.deploy_id}", "version-chosen")
         case "delete":

@@ -75,7 +75,10 @@ async def test_a_key_opens_its_projects_and_no_other(clients: dict[str, Http]) -
     assert (await http.get("/items/9002/1/1")).lines == [{"a": 1}]
     for path in ("/items/9003/1/1", "/hcf/9003/list", "/jobs/9003/1/1", "/collections/9003/s/x", "/activity/9003"):
         answer = await http.get(path)
-        assert (answer.status, answer.text) == (403, "Forbidden. The key both does not open project 9003.\n")
+        assert (answer.status, answer.text) == (
+            403,
+            "Forbidden. The key both does not open project 9003. Use another key.\n",
+        )
 
 
 async def test_no_key_of_the_platform_opens_the_extraction_service(

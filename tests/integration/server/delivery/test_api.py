@@ -239,7 +239,7 @@ CONDITIONS: list[tuple[dict[str, Any], str]] = [
     ({"compression": "br"}, "compression: must be gz or zst"),
     ({"parquet": "yes"}, "parquet: must be true or false"),
     ({"enabled": 1}, "enabled: must be true or false"),
-    ({"collections": ["*"]}, "collections: is no field here"),
+    ({"collections": ["*"]}, "collections: is not a field of this request"),
 ]
 
 

@@ -241,7 +241,7 @@ async def test_an_agent_adds_lists_and_removes_schedules(offering: RunningServer
         ("list_jobs", {"project": 1, "spyder": "a"}, "unknown field `spyder`"),
         ("list_jobs", {"project": -1}, "project: Expected `int` >= 0"),
         ("list_jobs", {"project": 1, "limit": 1000}, "limit: Expected `int` <= 200"),
-        ("list_jobs", {"project": 1, "cursor": "1/2"}, "cursor: is none of this tool"),
+        ("list_jobs", {"project": 1, "cursor": "1/2"}, "cursor: is not a cursor of this tool"),
         ("list_items", {"job": "1/2"}, "job: Expected `str` matching regex"),
         ("list_items", {"job": "1/2/3", "cursor": "1/2/4/5"}, "cursor: is of another job"),
         ("list_items", {"job": "1/2/3", "cursor": "x"}, "cursor: must be"),

@@ -91,7 +91,7 @@ async def results(http: Http, path: str, job: str) -> Any:
         ({"expect": "24h"}, "spider: is required"),
         ({"expect": "soon", "spider": "books"}, "expect: must be hours (24h) or days (7d)"),
         ({"expect": "24h", "spider": "books", "checks": ["items >= 1"]}, "expect: is for monitors without checks"),
-        ({"checks": ["items >= 1"], "older_than": 1}, "older_than: is no field"),
+        ({"checks": ["items >= 1"], "older_than": 1}, "older_than: is not a field"),
         ({"checks": ["items >= 1"], "args": []}, "args: must be an object"),
         ({"checks": ["items >= 1"], "name": "a\nb"}, "name: must be printable"),
     ],

@@ -49,7 +49,7 @@ async def test_a_schedule_is_made_read_changed_and_deleted(http: Http, project: 
     assert (gone.status, gone.body) == (204, b"")
     for answer in (await http.get(path), await http.delete(path), await patch(http, project, 1, disabled=False)):
         assert answer.status == 404
-        assert answer.json["message"] == "There is no such periodic job."
+        assert answer.json["message"] == "There is no periodic job 1. Use an id of the list of them."
     assert (await create(http, project)).json["id"] == 2
 
 

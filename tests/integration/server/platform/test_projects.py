@@ -107,7 +107,7 @@ async def test_a_project_has_a_name_that_no_other_has(http: Http, project: int) 
         (b'{"name": "a/b"}', "must not contain a slash"),
         (b'{"name": "a\\u202eb"}', "must not contain a slash or a control character"),
         (b'{"name": "' + b"x" * 81 + b'"}', "must be at most 80 characters, got 81"),
-        (b'{"name": "a", "b": 1}', "b: is no field here"),
+        (b'{"name": "a", "b": 1}', "b: is not a field of this request"),
     ],
 )
 async def test_a_wrong_name_of_a_project_is_refused(http: Http, project: int, body: bytes, message: str) -> None:

@@ -76,7 +76,7 @@ NUMBERS: list[Any] = [0, -1, 1.5, True, "1", 10**20, [1]]
         ({"what": ["collections"], "older_than": 1, "keep_last": 1, "collections": ["a"]}, "keep_last: is for rules"),
         ({"what": ["jobs"], "older_than": 1, "only_delivered": True}, "only_delivered: is not possible for jobs"),
         ({"what": ["items"], "older_than": 1, "enabled": "yes"}, "enabled: must be true or false"),
-        ({"what": ["items"], "older_than": 1, "number": 1}, "number: is no field"),
+        ({"what": ["items"], "older_than": 1, "number": 1}, "number: is not a field"),
     ],
 )
 async def test_a_wrong_rule_is_refused_with_the_field_and_the_remedy(

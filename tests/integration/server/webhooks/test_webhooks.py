@@ -66,7 +66,7 @@ async def test_a_webhook_is_made_read_disabled_and_removed_and_its_secret_shown_
         ({"events": []}, "events: must be an array of 1 to 50 names"),
         ({"events": "job:completed"}, "events: must be an array"),
         ({"events": ["job *"]}, "events: has 'job *', which is not an event"),
-        ({"secret": "mine"}, "secret: is no field here"),
+        ({"secret": "mine"}, "secret: is not a field of this request"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else None,
 )

@@ -46,13 +46,13 @@ def test_a_text_that_changed_between_its_parts_is_reported() -> None:
 
 @pytest.mark.parametrize("cursor", ["", "1", "1-", "-1-0123456789ab", "1-0123456789AB", "1-0123456789ab\n", "x" * 99])
 def test_a_cursor_of_something_else_is_refused(cursor: str) -> None:
-    with pytest.raises(ContractError, match="cursor: is none of this tool"):
+    with pytest.raises(ContractError, match="cursor: is not a cursor of this tool"):
         text_result("text", cursor, 50)
 
 
 @pytest.mark.parametrize("cursor", ["", "-1", "1/2", "1.0", "9" * 13, "٣"])
 def test_an_offset_of_something_else_is_refused(cursor: str) -> None:
-    with pytest.raises(ContractError, match="cursor: is none of this tool"):
+    with pytest.raises(ContractError, match="cursor: is not a cursor of this tool"):
         offset_of(cursor)
 
 

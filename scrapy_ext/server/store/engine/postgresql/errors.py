@@ -203,7 +203,7 @@ class Availability:
         self._last = time.monotonic()
         if self.cause is None:
             self._began = self._last
-            logger.log(self._level, "%s Calls wait for it.", reason)
+            logger.log(self._level, "%s Calls wait for it, and are retried.", reason)
         self.cause = str(reason)
 
     def worked(self, began: float) -> None:

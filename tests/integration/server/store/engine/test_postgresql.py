@@ -391,7 +391,7 @@ async def test_every_reason_not_to_open_is_named_with_its_remedy(postgresql: Clu
         "postgresql://scrapy:opensesame@no-such-host.invalid:1/x"
     )
     for wrong in ("mysql://a:opensesame@b/c", "postgresql://a:open/sesame@b/c", "postgresql://a:opensesame@b", "x"):
-        with pytest.raises(StoreError, match="must have the form") as caught:
+        with pytest.raises(StoreError, match="is malformed") as caught:
             DatabaseUrl(wrong)
         assert "sesame" not in str(caught.value)
     url = postgresql.database()
