@@ -51,6 +51,10 @@ _NUMBER = re.compile(r"\D*(\d+)\D*")
 #: The check digit of an ISBN may be an X, which stands for ten.
 _WITH_X = re.compile(r"(?:isbn)?(\d{9}x)", re.IGNORECASE)
 _BY_LENGTH: Final = {8: "gtin8", 12: "upc", 13: "gtin13", 14: "gtin14"}
+#: Numbers of 13 digits that GS1 leaves to regions, companies, shops and coupons: they name no product elsewhere.
+#: Those of eight digits, which have the same beginnings without the zeros of their own, begin with 0 or 2.
+_OF_SHOPS = re.compile(r"0[245]|2|98[0-4]|99")
+_OF_SHOPS_IN_EIGHT = re.compile(r"[02]")
 
 
 def gtins_of(product: Thing | None) -> list[Gtin]:
@@ -147,7 +151,14 @@ def _kind(number: str) -> str | None:
         return f"isbn{len(number)}"
     if issn.is_valid(number):
         return "issn"
-    return _BY_LENGTH.get(len(number)) if ean.is_valid(number) else None
+    return _BY_LENGTH.get(len(number)) if ean.is_valid(number) and not _is_of_shop(number) else None
+
+
+def _is_of_shop(number: str) -> bool:
+    """Return whether a number with a valid check digit is from a range that shops and companies fill themselves."""
+    if len(number) == 8:
+        return _OF_SHOPS_IN_EIGHT.match(number) is not None
+    return _OF_SHOPS.match(number.zfill(14)[1:]) is not None
 
 
 # ── identifiers of a product: of the shop (sku), of the manufacturer (mpn), global ones (gtin) ──
@@ -159,7 +170,7 @@ MAX_CODE_LENGTH: Final = 64
 MAX_CODE_NODES: Final = 300
 #: Longest text with a label and a code.
 #: Part of a script that is read, in characters.
-_SKU, _MPN = _VOCABULARY.patterns("sku", "mpn", flags=re.IGNORECASE)
+_SKU, _MPN, _MODEL = _VOCABULARY.patterns("sku", "mpn", "model", flags=re.IGNORECASE)
 #: A label and a code, with or without a colon between them: ``Produkta kods 545642356``.
 _LABELLED_SKU, _LABELLED_MPN = _VOCABULARY.patterns("labelled_sku", "labelled_mpn", flags=re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
@@ -176,6 +187,13 @@ _ID_IN_PATH = re.compile(
 _MPN_IN_SCRIPT = re.compile(
     r"""["'](?:mpn|manufacturerPartNumber|modelNumber|partNumber)\\*["']\s*:\s*\\*["']([\w./+-]{4,40})\\*["']"""
 )
+#: A model that is a number rather than a name: ``A60.5700-BV00X``.
+_MODEL_NUMBER = re.compile(r"(?=(?:[^\d]*\d){2})(?=[^A-Z]*[A-Z])[A-Z\d][A-Z\d./+-]{4,}")
+#: Shorter numbers of a shop are in others by chance.
+MIN_OWN_LENGTH: Final = 5
+#: Identifiers of databases: long numbers, UUIDs. Longer ones of manufacturers have letters.
+_OF_DATABASE = re.compile(r"\d{12,}|[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}", re.IGNORECASE)
+_LOWER_WORD = re.compile(r"(?<![^\W\d_])[^\W\d_]?[a-z]{3,}")
 _SKU_IN_SCRIPT = re.compile(r"""sku\\*["']?\s*:\s*\\*["']([\w./+-]{4,40})\\*["']""")
 
 
@@ -207,12 +225,11 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus) -> Identifie
         ("script", lambda: first(_only_in_scripts(page, _SKU_IN_SCRIPT))),
     )
     gtins = gtins_on(page, product, focus)
-    # Shops without a manufacturer's number repeat their own there.
-    others = {_signless(code) for code in (sku, page_id, *stated, *(gtin.value for gtin in gtins)) if code}
-    stated_mpn = first(_codes(_stated_mpns(product)))
-    shown_mpns = _codes(_mpns(page, focus)) if stated_mpn is None or _signless(stated_mpn) in others else []
-    mpn = first(code for code in (stated_mpn, *shown_mpns) if code and _signless(code) not in others)
     stated_id = first(_codes(product.texts("productID", "productId", "identifier"))) if product else None
+    of_shop = (sku, page_id, stated_id, *_codes(_stated_skus(product, all_offers=True)), *stated)
+    others = {_signless(code) for code in (*of_shop, *(gtin.value for gtin in gtins)) if code}
+    mpns = (code for text in _mpns(page, product, focus) if (code := _code(text)))
+    mpn = first(code for code in mpns if _is_of_manufacturer(code, others))
     return Identifiers(
         sku=sku,
         mpn=mpn,
@@ -221,12 +238,12 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus) -> Identifie
     )
 
 
-def _stated_skus(product: Thing | None) -> Iterator[str]:
+def _stated_skus(product: Thing | None, *, all_offers: bool = False) -> Iterator[str]:
     if product is not None:
         yield from product.texts("sku")
         # The number of one variant is not that of the product.
         of_offers = [text for offer in product.things("offers") for text in offer.texts("sku")]
-        yield from of_offers if len(set(of_offers)) == 1 else ()
+        yield from of_offers if all_offers or len(set(of_offers)) == 1 else ()
 
 
 def _skus(page: Page, product: Thing | None, focus: Focus) -> Iterator[str]:
@@ -273,19 +290,38 @@ def _only_in_scripts(page: Page, pattern: re.Pattern[str]) -> set[str]:
     return found if len(found) == 1 else set()
 
 
-def _stated_mpns(product: Thing | None) -> Iterator[str]:
-    if product is not None:
-        yield from product.texts("mpn")
-        yield from (value for value in product.values("model") if isinstance(value, str))
-
-
-def _mpns(page: Page, focus: Focus) -> Iterator[str]:
-    """Yield candidates for the manufacturer's number on the page, the most reliable first."""
+def _mpns(page: Page, product: Thing | None, focus: Focus) -> Iterator[str]:
+    """Yield candidates for the manufacturer's number, the most reliable first."""
+    unshown = [*(product.texts("mpn") if product else ()), *page.metas.get("product:mfr_part_no", ())]
+    # What only structured data has is a number of the shop's database: labels by hand name none of these.
+    yield from (text for text in unshown if focus.heading is None or _shows(page, text))
     yield from _in_pairs(page, focus, _MPN)
-    yield from page.metas.get("product:mfr_part_no", ())
     yield from _in_lines(page, focus, _LABELLED_MPN)
-    yield from _in_names(page, focus, _MPN_NAMES, _LABELLED_MPN)
+    named = _in_names(page, focus, _MPN_NAMES, _LABELLED_MPN)
+    yield from (text for text in named if focus.heading is None or _shows(page, text))
+    models = [value for value in product.values("model") if isinstance(value, str)] if product else []
+    yield from (code for code in (*models, *_in_pairs(page, focus, _MODEL)) if _MODEL_NUMBER.fullmatch(code))
     yield from _only_in_scripts(page, _MPN_IN_SCRIPT)
+
+
+def _shows(page: Page, code: str) -> bool:
+    """Return whether the text of a page has a code, with whichever signs between its parts."""
+    parts = r"[\W_]{0,3}".join(re.findall(r"[^\W_]+", code[:MAX_CODE_LENGTH]))
+    pattern = re.compile(rf"(?<![^\W_]){parts}(?![^\W_])", re.IGNORECASE)
+    body = page.tree.find("body")
+    texts = body.itertext() if body is not None and parts else ()
+    return any(pattern.search(text) for text in texts if _DIGIT.search(text))
+
+
+def _is_of_manufacturer(code: str, others: set[str]) -> bool:
+    """Return whether a number may be of the manufacturer: neither the shop's own, with additions or not, nor a name.
+
+    Shops without a manufacturer's number repeat their own, an identifier of their database or a name there.
+    """
+    bare = _signless(code)
+    repeated = bare in others or bare.lstrip("0") in {other.lstrip("0") for other in others}
+    extended = any(len(other) >= MIN_OWN_LENGTH and other.isdigit() and other in bare for other in others)
+    return not (repeated or extended or _OF_DATABASE.fullmatch(code) or (" " in code and _LOWER_WORD.search(code)))
 
 
 def _signless(code: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from stdnum import ean
 
 from scrapy_ext.server.extraction.auto.products.identifiers import gtin_of
 
@@ -30,4 +31,13 @@ def test_a_number_with_a_valid_check_digit_is_named(text: str, kind: str, value:
 
 @pytest.mark.parametrize("text", ["", "4006381333930", "TSF8UP-R407-26A44", "316148410", "12345", "no number"])
 def test_other_codes_are_none(text: str) -> None:
+    assert gtin_of(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2012345678903", "0212345000007", "212345000007", "412345678903", "9812345678902", "9912345678909", "20123451"],
+)
+def test_numbers_that_shops_and_companies_assign_themselves_are_none(text: str) -> None:
+    assert ean.is_valid(text)
     assert gtin_of(text) is None

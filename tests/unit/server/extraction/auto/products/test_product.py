@@ -63,7 +63,7 @@ PLAIN_PAGE = """
 
 
 def test_json_ld_gives_every_field_that_it_has() -> None:
-    item = product("<h1>Aurora Desk Lamp</h1>", json_ld(LAMP))
+    item = product("<h1>Aurora Desk Lamp</h1><p>DL-7781</p>", json_ld(LAMP))
     assert item["name"] == "Aurora Desk Lamp"
     assert (item["price"], item["currency"]) == ("59.90", "EUR")
     assert item["availability"] == "InStock"
@@ -592,6 +592,54 @@ def test_several_global_numbers_in_scripts_are_those_of_other_products() -> None
 def test_a_manufacturers_number_is_found_by_its_label_name_or_script(body: str) -> None:
     body = f"<table>{body}</table>" if body.startswith("<tr>") else body
     assert product(f"<h1>Aurora Desk Lamp</h1><p>SKU: AUR-100</p>{body}")["mpn"] == "DL-7781"
+
+
+def test_a_manufacturers_number_that_the_page_does_not_show_is_left_out() -> None:
+    hidden = '<h1>Aurora Desk Lamp</h1><p>SKU: AUR-100</p><meta itemprop="mpn" content="DL-7781">'
+    assert "mpn" not in product(hidden, json_ld(LAMP))
+    assert product(f"{hidden}<p>Nordlys DL 7781, white</p>", json_ld(LAMP))["mpn"] == "DL-7781"
+    # A page without a heading is filled in by scripts.
+    assert product("", json_ld(LAMP))["mpn"] == "DL-7781"
+
+
+@pytest.mark.parametrize(
+    "mpn",
+    [
+        "AUR-100",  # the shop's number
+        "4006381333931",  # the global one
+        "0004006381333931",
+        "39280742531144",  # an identifier of a database
+        "3f2b8a10-9c1d-4e5f-8a7b-0123456789ab",
+        "Aurora Desk Lamp 2",  # a name
+        "V-771200-2",  # the number of a variant
+        "X881204",  # the number of the page with a letter before it
+    ],
+)
+def test_a_number_of_the_shop_or_a_name_is_not_of_the_manufacturer(mpn: str) -> None:
+    offers = [{"sku": "V-771200-1"}, {"sku": "V-771200-2"}]
+    thing = LAMP | {"mpn": mpn, "productID": "881204", "offers": offers}
+    assert "mpn" not in product(f"<h1>Aurora Desk Lamp 2</h1><p>Number: {mpn}</p>", json_ld(thing))
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "mpn"),
+    [
+        ("Model", "Galaxy S10", None),
+        ("Model", "Aurora2", None),
+        ("Modèle", "Série 400", None),
+        ("型号", "星光 200", None),
+        ("Model", "A60.5700-BV00X", "A60.5700-BV00X"),
+        ("Модель", "WW90T4040EE", "WW90T4040EE"),
+        ("Item model number", "HMP 2000", "HMP 2000"),
+        ("Manufacturer part number", "8856", "8856"),
+        ("Herstellernummer", "0 601 9H1 100", "0 601 9H1 100"),
+        ("제조사 부품 번호", "WW90T4040", "WW90T4040"),
+        ("Артикул производителя", "06019H1100", "06019H1100"),
+    ],
+)
+def test_a_model_counts_where_it_is_a_number(label: str, value: str, mpn: str | None) -> None:
+    row = f"<table><tr><th>{label}</th><td>{value}</td></tr></table>"
+    assert product(f"<h1>Aurora Desk Lamp</h1><p>SKU: AUR-100</p>{row}").get("mpn") == mpn
 
 
 @pytest.mark.parametrize(
