@@ -204,7 +204,7 @@ def _image(page: Page, _text: str, piece: Piece) -> dict[str, str] | None:
 
 
 def _salary(page: Page, text: str, _piece: Piece) -> dict[str, Any] | None:
-    found = salary_in(text, page.url)
+    found = salary_in(text, place_on(page))
     return as_dict(found) if found is not None else None
 
 

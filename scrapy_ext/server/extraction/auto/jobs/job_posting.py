@@ -12,6 +12,7 @@ from typing import Final
 
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, modified_on, published_on, read
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
+from scrapy_ext.server.extraction.auto.fields.price_notation import place_on
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in
 from scrapy_ext.server.extraction.auto.items import (
     BaseSalary,
@@ -103,6 +104,7 @@ class _Extraction:
         self._jobs = page.markup.things("JobPosting")
         self._job = _main_job(page, self._jobs)
         self._first = page.sources.first
+        self._page_place = place_on(page)
         stated = self._job.text("title", "name") if self._job else None
         self._focus = JobFocus(page, stated)
         self._labels = Labels(page, self._focus, _LABELS)
@@ -209,15 +211,14 @@ class _Extraction:
         return JobLocation(raw=without_map_link(raw)) if raw else None
 
     def _salary(self) -> BaseSalary | None:
-        page = self._page
         return self._first(
             "baseSalary",
-            (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, page.url)),
+            (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, self._page_place)),
             (
                 "label",
-                lambda: salary_in(self._labels.value("salary", currency_in), page.url),
+                lambda: salary_in(self._labels.value("salary", currency_in), self._page_place),
             ),
-            ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), page.url)),
+            ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), self._page_place)),
             ("line near the heading", self._salary_of_lines),
             ("sentence about the salary", self._salary_of_sentences),
         )
@@ -225,7 +226,7 @@ class _Extraction:
     def _salary_of_lines(self) -> BaseSalary | None:
         for node, text in self._focus.lines(NEAR, NEAR):
             if len(text) <= 80 and rate_in(text) and (sign := currency_in(text)) and not _is_extra(text, sign):
-                found = salary_in(text, self._page.url)
+                found = salary_in(text, self._page_place)
                 if found is not None and not self._focus.elsewhere(node):
                     return found
         return None
@@ -236,7 +237,7 @@ class _Extraction:
             if len(text) > MAX_PARAGRAPH_LENGTH or not currency_in(text) or self._focus.elsewhere(node):
                 continue
             for sentence in _SENTENCE_END.split(text):
-                found = salary_in(sentence, self._page.url) if _SALARY_WORD.search(sentence) else None
+                found = salary_in(sentence, self._page_place) if _SALARY_WORD.search(sentence) else None
                 if found is not None and found.valueMin != found.valueMax and found.valueMin and found.valueMax:
                     return found
         return None

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from scrapy_ext.server.extraction.auto.fields.dates import Date
-from scrapy_ext.server.extraction.auto.fields.price_notation import code_of, normalised, place_of
+from scrapy_ext.server.extraction.auto.fields.price_notation import Place, code_of, normalised
 from scrapy_ext.server.extraction.auto.fields.prices import Amount, amounts_in, from_markup
 from scrapy_ext.server.extraction.auto.items import BaseSalary
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
@@ -85,37 +85,37 @@ _RATE_WORDS: Final = tuple(
 _OF_UNIT: Final = {"HOUR": "hourly", "DAY": "daily", "WEEK": "weekly", "MONTH": "monthly", "YEAR": "annual"}
 
 
-def salary_of_markup(thing: Thing | None, url: str) -> BaseSalary | None:
+def salary_of_markup(thing: Thing | None, place: Place) -> BaseSalary | None:
     """Return the salary in the structured data of a job; amounts of zero are none."""
     for value in thing.values("baseSalary", "estimatedSalary", "salary") if thing else ():
         if isinstance(value, str):
-            found = salary_in(value, url) or _bare(value, thing, url)
+            found = salary_in(value, place) or _bare(value, thing, place)
         else:
-            found = _of_amount(value, thing, url)
+            found = _of_amount(value, thing, place)
         if found is not None:
             return found
     return None
 
 
-def _of_amount(amount: Thing, job: Thing | None, url: str) -> BaseSalary | None:
+def _of_amount(amount: Thing, job: Thing | None, place: Place) -> BaseSalary | None:
     inner = next(iter(amount.things("value")), amount)
     low, high = (from_markup(inner.text(name)) for name in ("minValue", "maxValue"))
     one = from_markup(inner.text("value", "@value", "median", "price"))
     if not (low or high or one):
-        return salary_in(text_of(amount), url)
+        return salary_in(text_of(amount), place)
     raw_currency = amount.text("currency", "priceCurrency") or (job.text("salaryCurrency") if job else None)
     unit = (inner.text("unitText", "unitCode") or amount.text("unitText", "duration") or "").upper()
     low, high = low or (one if not high else None), high or (one if not low else None)
     return BaseSalary(
         valueMin=low.amount if low else None,
         valueMax=high.amount if high else None,
-        currency=code_of(raw_currency, place_of(url)),
+        currency=code_of(raw_currency, place),
         currencyRaw=raw_currency,
         rateType=_OF_UNIT.get(unit) or rate_in(unit),
     )
 
 
-def _bare(text: str, job: Thing | None, url: str) -> BaseSalary | None:
+def _bare(text: str, job: Thing | None, place: Place) -> BaseSalary | None:
     amounts, currency = amounts_in(text[:MAX_SALARY_LENGTH]), job.text("salaryCurrency") if job else None
     # Of several numbers that are no range, nothing says which is the salary.
     if not amounts or (len(amounts) > 1 and not amounts[1].ends_range):
@@ -124,18 +124,18 @@ def _bare(text: str, job: Thing | None, url: str) -> BaseSalary | None:
         raw=one_line(text),
         valueMin=amounts[0].text,
         valueMax=amounts[-1].text,
-        currency=code_of(currency, place_of(url)),
+        currency=code_of(currency, place),
         currencyRaw=currency,
     )
 
 
-def salary_in(text: str | None, url: str) -> BaseSalary | None:
+def salary_in(text: str | None, place: Place) -> BaseSalary | None:
     """Return the salary in a short text, a range before a lone amount; None without an amount with a currency."""
     raw = one_line(_ZERO_WIDTH.sub("", text or ""))
     if not raw or len(raw) > MAX_SALARY_LENGTH:
         return None
     text = normalised(raw)
-    amounts = [amount for amount in amounts_in(text, place_of(url)) if amount.sign]
+    amounts = [amount for amount in amounts_in(text, place) if amount.sign]
     if not amounts:
         return None
     low, high = _range(text, amounts)
@@ -144,7 +144,7 @@ def salary_in(text: str | None, url: str) -> BaseSalary | None:
         raw=raw,
         valueMin=None if high is low and _AT_MOST.search(before) else _formatted(min(low.value, high.value)),
         valueMax=None if high is low and _AT_LEAST.search(before) else _formatted(max(low.value, high.value)),
-        currency=code_of(low.sign, place_of(url)),
+        currency=code_of(low.sign, place),
         currencyRaw=low.sign,
         rateType=rate_in(raw),
     )

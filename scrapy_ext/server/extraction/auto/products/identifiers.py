@@ -193,6 +193,7 @@ _MODEL_NUMBER = re.compile(r"(?=(?:[^\d]*\d){2})(?=[^A-Z]*[A-Z])[A-Z\d][A-Z\d./+
 MIN_OWN_LENGTH: Final = 5
 #: Identifiers of databases: long numbers, UUIDs. Longer ones of manufacturers have letters.
 _OF_DATABASE = re.compile(r"\d{12,}|[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}", re.IGNORECASE)
+_PART = re.compile(r"[^\W_]+")
 _LOWER_WORD = re.compile(r"(?<![^\W\d_])[^\W\d_]?[a-z]{3,}")
 _SKU_IN_SCRIPT = re.compile(r"""sku\\*["']?\s*:\s*\\*["']([\w./+-]{4,40})\\*["']""")
 
@@ -292,25 +293,28 @@ def _only_in_scripts(page: Page, pattern: re.Pattern[str]) -> set[str]:
 
 def _mpns(page: Page, product: Thing | None, focus: Focus) -> Iterator[str]:
     """Yield candidates for the manufacturer's number, the most reliable first."""
-    unshown = [*(product.texts("mpn") if product else ()), *page.metas.get("product:mfr_part_no", ())]
+    stated = [*(product.texts("mpn") if product else ()), *page.metas.get("product:mfr_part_no", ())]
     # What only structured data has is a number of the shop's database: labels by hand name none of these.
-    yield from (text for text in unshown if focus.heading is None or _shows(page, text))
+    yield from _shown(page, stated) if focus.heading is not None else stated
     yield from _in_pairs(page, focus, _MPN)
     yield from _in_lines(page, focus, _LABELLED_MPN)
     named = _in_names(page, focus, _MPN_NAMES, _LABELLED_MPN)
-    yield from (text for text in named if focus.heading is None or _shows(page, text))
+    yield from _shown(page, named) if focus.heading is not None else named
     models = [value for value in product.values("model") if isinstance(value, str)] if product else []
     yield from (code for code in (*models, *_in_pairs(page, focus, _MODEL)) if _MODEL_NUMBER.fullmatch(code))
     yield from _only_in_scripts(page, _MPN_IN_SCRIPT)
 
 
-def _shows(page: Page, code: str) -> bool:
-    """Return whether the text of a page has a code, with whichever signs between its parts."""
-    parts = r"[\W_]{0,3}".join(re.findall(r"[^\W_]+", code[:MAX_CODE_LENGTH]))
-    pattern = re.compile(rf"(?<![^\W_]){parts}(?![^\W_])", re.IGNORECASE)
+def _shown(page: Page, codes: Iterable[str]) -> Iterator[str]:
+    """Yield the codes that the text of a page has, with whichever signs between their parts."""
     body = page.tree.find("body")
-    texts = body.itertext() if body is not None and parts else ()
-    return any(pattern.search(text) for text in texts if _DIGIT.search(text))
+    different = list(dict.fromkeys(islice(codes, MAX_MATCHES))) if body is not None else []
+    texts = body.itertext() if different else ()
+    shown = "\n".join(text for text in texts if _DIGIT.search(text))
+    for code in different:
+        parts = r"[\W_]{0,3}".join(_PART.findall(code[:MAX_CODE_LENGTH]))
+        if parts and re.search(rf"(?<![^\W_]){parts}(?![^\W_])", shown, re.IGNORECASE):
+            yield code
 
 
 def _is_of_manufacturer(code: str, others: set[str]) -> bool:

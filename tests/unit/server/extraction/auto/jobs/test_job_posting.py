@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
+from scrapy_ext.server.extraction.auto.fields.price_notation import place_of
 from scrapy_ext.server.extraction.auto.jobs.terms import salary_in
 from tests.support.job_pages import PAGES, PROSE, flat_item
 
@@ -123,7 +124,7 @@ def test_of_several_jobs_that_of_the_pages_own_address_is_taken() -> None:
 def test_salaries_are_read_as_people_write_them(
     text: str, low: str | None, high: str | None, currency: str, rate: str | None
 ) -> None:
-    found = salary_in(text, "https://example.com/")
+    found = salary_in(text, place_of("https://example.com/"))
     assert found is not None
     assert (found.valueMin, found.valueMax, found.currency, found.raw) == (low, high, currency, text)
     assert rate is None or found.rateType == rate
@@ -131,7 +132,7 @@ def test_salaries_are_read_as_people_write_them(
 
 @pytest.mark.parametrize("text", ["Competitive", "401k match", "3 - 5 years", "10% bonus", "", "$" * 50, "9" * 5_000])
 def test_what_names_no_amount_of_money_is_no_salary(text: str) -> None:
-    assert salary_in(text, "https://example.com/") is None
+    assert salary_in(text, place_of("https://example.com/")) is None
 
 
 def job(body: str, title: str = "Lamp Keeper", url: str = URL) -> dict[str, Any]:
@@ -245,7 +246,7 @@ def test_relative_dates_are_days_before_the_download_where_they_name_a_day(text:
 
 
 def test_signs_without_a_width_do_not_split_a_salary() -> None:
-    found = salary_in("Plat 50 000 \u200d–\u200d 80 000 Kč", "https://example.cz/")
+    found = salary_in("Plat 50 000 \u200d–\u200d 80 000 Kč", place_of("https://example.cz/"))
     assert found is not None
     assert (found.valueMin, found.valueMax) == ("50000", "80000")
 
