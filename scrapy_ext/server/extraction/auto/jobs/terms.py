@@ -14,16 +14,16 @@ from scrapy_ext.server.extraction.auto.fields.prices import Amount, amounts_in, 
 from scrapy_ext.server.extraction.auto.items import BaseSalary
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.markup import text_of
-from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+from scrapy_ext.server.extraction.vocabulary import CaselessPattern, load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("jobs")
 
 
 _PAGE = _VOCABULARY.pattern("page", re.IGNORECASE)
 _TYPES: Final = tuple(_VOCABULARY.table("types").items())
-_TYPE_WORDS: Final = tuple((name, re.compile(rf"\b(?:{words})\b|^(?:{words})$", re.I)) for name, words in _TYPES)
+_TYPE_WORDS: Final = tuple((name, CaselessPattern(rf"\b(?:{words})\b|^(?:{words})$")) for name, words in _TYPES)
 _REMOTE: Final = tuple(_VOCABULARY.table("remote").items())
-_REMOTE_WORDS: Final = tuple((name, re.compile(rf"\b(?:{words})\b|^(?:{words})$", re.I)) for name, words in _REMOTE)
+_REMOTE_WORDS: Final = tuple((name, CaselessPattern(rf"\b(?:{words})\b|^(?:{words})$")) for name, words in _REMOTE)
 _NOT = _VOCABULARY.pattern("not", re.IGNORECASE)
 
 
@@ -79,9 +79,7 @@ _JOINED = re.compile(rf"[^\d.,;()]{{0,12}}?{_VOCABULARY.text('dash')}\s?", re.IG
 _AT_LEAST = _VOCABULARY.pattern("at_least", re.IGNORECASE)
 _AT_MOST = _VOCABULARY.pattern("at_most", re.IGNORECASE)
 _RATES: Final = tuple(_VOCABULARY.table("rates").items())
-_RATE_WORDS: Final = tuple(
-    (name, re.compile(rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])", re.IGNORECASE)) for name, words in _RATES
-)
+_RATE_WORDS: Final = tuple((name, CaselessPattern(rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])")) for name, words in _RATES)
 _OF_UNIT: Final = {"HOUR": "hourly", "DAY": "daily", "WEEK": "weekly", "MONTH": "monthly", "YEAR": "annual"}
 
 
