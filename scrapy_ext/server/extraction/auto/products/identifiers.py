@@ -175,6 +175,8 @@ _SKU, _MPN, _MODEL = _VOCABULARY.patterns("sku", "mpn", "model", flags=re.IGNORE
 _LABELLED_SKU, _LABELLED_MPN = _VOCABULARY.patterns("labelled_sku", "labelled_mpn", flags=re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"\w[\w./+-]*(?: ?[\w./+-]+){0,3}")
+#: Between the numbers of one line: ``Item # 2385458 | Mfr # DCD771C2``.
+_SEPARATORS: Final = " |·•,;/"
 _NO_CODE = re.compile(r"n/?a|none|null|undefined|nan|false|true|[-_.0]+", re.IGNORECASE)
 _CODE_NAMES, _MPN_NAMES = map(_VOCABULARY.words, ("number_names", "mpn_names"))
 _CONTENT: Final = ("content",)
@@ -269,7 +271,7 @@ def _in_pairs(page: Page, focus: Focus, labels: re.Pattern[str]) -> Iterator[str
 
 def _in_lines(page: Page, focus: Focus, labelled: re.Pattern[str]) -> Iterator[str]:
     for node, text in page.numbered_lines:
-        match = labelled.fullmatch(text) if len(text) <= MAX_LINE_LENGTH else None
+        match = labelled.fullmatch(text.strip(_SEPARATORS)) if len(text) <= MAX_LINE_LENGTH else None
         if match and not focus.elsewhere(node):
             yield match.group(1)
 

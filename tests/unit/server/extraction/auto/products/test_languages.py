@@ -77,3 +77,60 @@ def test_an_offer_is_read_in_its_language(
         item = extract("product", f"<html lang={language}><title>Aurora 40</title><body>{body}", url)
         assert (Decimal(item["price"]), item.get("currency")) == (Decimal(amount), currency)
         assert item["availability"] == availability
+
+
+#: Labels of the brand, the shop's number, the manufacturer's and the global one by language.
+LABELS: Final = {
+    "de": ("Hersteller", "Artikelnummer", "Herstellernummer", "EAN"),
+    "fr": ("Marque", "Référence", "Référence fabricant", "Code-barres"),
+    "es": ("Marca", "Referencia", "Referencia del fabricante", "Código de barras"),
+    "it": ("Marca", "Codice articolo", "Codice produttore", "Codice EAN"),
+    "nl": ("Merk", "Artikelnummer", "Fabrikantcode", "EAN"),
+    "sv": ("Märke", "Artikelnummer", "Tillverkarens artikelnummer", "Strekkod"),
+    "da": ("Mærke", "Varenummer", "Producentens varenummer", "Stregkode"),
+    "fi": ("Valmistaja", "Tuotenumero", "Valmistajan tuotenumero", "Viivakoodi"),
+    "pl": ("Marka", "Kod produktu", "Kod producenta", "Kod kreskowy"),
+    "cs": ("Značka", "Kód zboží", "Kód výrobce", "Čárový kód"),
+    "hu": ("Gyártó", "Cikkszám", "Gyártói cikkszám", "Vonalkód"),
+    "ro": ("Producător", "Cod produs", "Cod producător", "Cod de bare"),
+    "bg": ("Производител", "Каталожен номер", "Код на производителя", "Баркод"),
+    "ru": ("Бренд", "Артикул", "Артикул производителя", "Штрих-код"),
+    "uk": ("Виробник", "Код товару", "Артикул виробника", "Штрихкод"),
+    "el": ("Κατασκευαστής", "Κωδικός προϊόντος", "Κωδικός κατασκευαστή", "Γραμμωτός κώδικας"),
+    "tr": ("Marka", "Ürün kodu", "Üretici kodu", "Barkod"),
+    "hr": ("Proizvođač", "Šifra proizvoda", "Šifra proizvođača", "Barkod"),
+    "ar": ("العلامة التجارية", "رمز المنتج", "رقم القطعة", "الباركود"),
+    "fa": ("برند", "کد کالا", "کد سازنده", "بارکد"),
+    "he": ("מותג", 'מק"ט', 'מק"ט יצרן', "ברקוד"),
+    "ja": ("メーカー", "商品コード", "メーカー型番", "JANコード"),
+    "ko": ("브랜드", "상품코드", "제조사 부품 번호", "바코드"),
+    "zh": ("品牌", "商品编号", "制造商编号", "条形码"),
+    "th": ("ยี่ห้อ", "รหัสสินค้า", "รหัสผู้ผลิต", "บาร์โค้ด"),
+    "vi": ("Thương hiệu", "Mã sản phẩm", "Mã nhà sản xuất", "Mã vạch"),
+    "id": ("Merek", "Kode produk", "MPN", "Kode batang"),
+}
+
+
+@pytest.mark.parametrize("language", LABELS)
+def test_numbers_and_brands_are_read_by_their_labels_in_each_language(language: str) -> None:
+    values = ("Nordlys", "55012877", "DL-7781", "4006381333931")
+    pairs = zip(LABELS[language], values, strict=True)
+    rows = "".join(f"<tr><th>{label}</th><td>{text}</td></tr>" for label, text in pairs)
+    html = f"<html lang={language}><title>Aurora 40</title><h1>Aurora 40</h1><p>59 €</p><table>{rows}</table>"
+    item = extract("product", html, "https://shop.example.com/p/aurora")
+    assert (item["brand"], item["sku"], item["mpn"]) == ({"name": "Nordlys"}, "55012877", "DL-7781")
+    assert [number["value"] for number in item["gtin"]] == ["4006381333931"]
+
+
+@pytest.mark.parametrize(
+    "label", ["Verlag", "Förlag", "Éditeur", "Wydawnictwo", "Издательство", "出版社", "출판사", "الناشر"]
+)
+def test_the_publisher_of_a_book_is_its_brand(label: str) -> None:
+    html = f"<h1>Harbour Lights</h1><p>19 €</p><table><tr><th>{label}</th><td>Kaimauer</td></tr></table>"
+    assert extract("product", html, "https://shop.example.com/p/1")["brand"] == {"name": "Kaimauer"}
+
+
+def test_numbers_side_by_side_are_read_each_by_its_label() -> None:
+    html = "<h1>Aurora 40</h1><p>59 €</p><div><div>Item # 2385458</div><div> | Mfr # DCD771C2 </div></div>"
+    item = extract("product", html, "https://shop.example.com/p/aurora")
+    assert (item["sku"], item["mpn"]) == ("2385458", "DCD771C2")
