@@ -304,6 +304,9 @@ _PLACE_LINE: Final = re.compile(
     rf"(?:[^,;:|()]{{2,60}},\s*){{0,3}}(?:{_VOCABULARY.text('countries')})\W*"
     rf"|[^\W\d][^,;:|()\d]{{1,40}},\s*[A-Z]{{2}}(?:,?\s*(?:USA?|\d{{5}}))?"
     rf"|(?:[Rr]emote|REMOTE)\s*[(,–—-]\s*[^()]{{2,60}}\)?"
+    # Prefectures and provinces, with what follows them: 東京都 品川区 大崎駅, 浙江省杭州市.
+    rf"|(?:東京都|北海道|京都府|大阪府|[^\W\d_]{{2,3}}県|[^\W\d_]{{2,3}}省)[^。、,:：|]{{0,40}}"
+    rf"|[^\W\d_]{{2,3}}市\s?[^\W\d_]{{1,4}}[区區县縣]"
 )
 #: What follows a place in one line: ``Leeds, England — Sales``.
 _MORE: Final = re.compile(r"\s+[—–|•·/-]\s+")

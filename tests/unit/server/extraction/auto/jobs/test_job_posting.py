@@ -342,3 +342,8 @@ def test_what_comes_on_top_of_a_salary_does_not_hide_it(text: str, least: str | 
 def test_a_host_names_a_company_where_boards_give_hosts_to_companies(url: str, word: str, company: str | None) -> None:
     prose = f"At {word} you keep the lamps of the coast. {PROSE} {word} is an equal employer."
     assert (job_on(url, "", prose).get("hiringOrganization") or {}).get("name") == company
+
+
+def test_a_place_written_with_other_signs_is_no_company() -> None:
+    body = """<h1>Lamp Keeper</h1><dl><dt>Location</dt><dd>Toronto , ON</dd></dl><p class="company">Toronto, ON</p>"""
+    assert job(body).get("hiringOrganization") is None

@@ -454,3 +454,13 @@ def test_words_of_one_language_are_no_times_of_another(text: str) -> None:
 )
 def test_remote_work_is_known_in_many_languages(text: str, status: str) -> None:
     assert remote_status(text) == status
+
+
+@pytest.mark.parametrize(
+    "place", ["東京都 品川区 大崎駅 徒歩1分", "大阪府大阪市北区", "神奈川県横浜市", "浙江省杭州市", "杭州市西湖区"]
+)
+def test_a_line_by_the_heading_that_begins_with_a_prefecture_or_province_is_the_place(place: str) -> None:
+    html = (
+        f"<html lang=ja><title>看護師</title><h1>看護師</h1><p>{place}</p><p>夜勤のある病棟で働く方を探しています。</p>"
+    )
+    assert extract("jobPosting", html, "https://jobs.example.com/1")["jobLocation"]["raw"] == place
