@@ -122,14 +122,6 @@ def test_numbers_and_brands_are_read_by_their_labels_in_each_language(language: 
     assert [number["value"] for number in item["gtin"]] == ["4006381333931"]
 
 
-@pytest.mark.parametrize(
-    "label", ["Verlag", "Förlag", "Éditeur", "Wydawnictwo", "Издательство", "出版社", "출판사", "الناشر"]
-)
-def test_the_publisher_of_a_book_is_its_brand(label: str) -> None:
-    html = f"<h1>Harbour Lights</h1><p>19 €</p><table><tr><th>{label}</th><td>Kaimauer</td></tr></table>"
-    assert extract("product", html, "https://shop.example.com/p/1")["brand"] == {"name": "Kaimauer"}
-
-
 def test_numbers_side_by_side_are_read_each_by_its_label() -> None:
     html = "<h1>Aurora 40</h1><p>59 €</p><div><div>Item # 2385458</div><div> | Mfr # DCD771C2 </div></div>"
     item = extract("product", html, "https://shop.example.com/p/aurora")
