@@ -14,6 +14,11 @@ from distributions import ROOT, epoch, read_toml
 _OF_THE_ENVIRONMENT = ("pip", "setuptools", "wheel")
 #: Timeout of the scan in seconds.
 _TIMEOUT = 300
+#: Prints the licence in the free text of the metadata of some packages.
+_FREE_TEXTS = """
+import importlib.metadata, json, sys
+print(json.dumps({name: importlib.metadata.metadata(name)["License"] or "" for name in sys.argv[1:]}))
+"""
 
 
 class BillError(Exception):
@@ -29,6 +34,7 @@ def write_bill(python: Path, path: Path) -> str:
     if done.returncode:
         raise BillError(done.stderr[-3000:])
     bill = without_environment(json.loads(done.stdout))
+    complete_licences(bill, _free_texts(python, bill))
     text = json.dumps(bill, indent=2, sort_keys=True) + "\n"
     check_bill(text)
     path.write_text(text, "utf-8")
@@ -48,6 +54,26 @@ def without_environment(bill: dict[str, Any]) -> dict[str, Any]:
         "components": [each for each in bill["components"] if each["bom-ref"] not in dropped],
         "dependencies": [each for each in bill["dependencies"] if each["ref"] not in dropped],
     }
+
+
+def _free_texts(python: Path, bill: dict[str, Any]) -> dict[str, str]:
+    """Return the free text of the licence of each component that the scan gave none, by its name."""
+    names = [each["name"] for each in bill["components"] if not _licences(each)]
+    command = [str(python), "-I", "-c", _FREE_TEXTS, *names]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_TIMEOUT)
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def complete_licences(bill: dict[str, Any], texts: dict[str, str]) -> None:
+    """Give components the free text of their licence where tools/licences.toml has it.
+
+    The scan leaves out what is neither an expression of SPDX nor a classifier.
+    """
+    known = read_toml("tools/licences.toml")["spellings"]
+    for each in bill["components"]:
+        if (text := texts.get(each["name"])) in known:
+            each["licenses"] = [{"license": {"acknowledgement": "declared", "name": text}}]
 
 
 def check_bill(text: str) -> None:

@@ -147,3 +147,13 @@ def test_the_table_of_licences_names_them_as_the_audit_does():
         "| A | 1 | MIT OR Apache-2.0 |",
         "| b | 1 | Apache-2.0 |",
     ]
+
+
+def test_a_licence_that_is_accepted_as_free_text_is_in_the_bill():
+    bill = {"components": [component("pypdfium2"), component("other"), component("unknown")]}
+    text = "BSD-3-Clause, Apache-2.0, dependency licenses"
+    bill_of_materials.complete_licences(bill, {"pypdfium2": text, "unknown": "Ask us first"})
+    assert [each["licenses"] for each in bill["components"]] == [
+        *([{"license": {"acknowledgement": "declared", "name": text}}], [], []),
+    ]
+    assert "| pypdfium2 | 1 | BSD-3-Clause |" in bill_of_materials.licence_table(bill)
