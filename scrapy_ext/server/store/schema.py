@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,26 +29,44 @@ async def migrate(tx: Transaction, now: int) -> int:
     await tx.script("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY, opened BIGINT)")
     await tx.execute("INSERT INTO schema_version (version) VALUES (0) ON CONFLICT DO NOTHING")
     await tx.fetchrow("SELECT version FROM schema_version WHERE version = 0 FOR UPDATE")
-    row = await tx.fetchrow("SELECT max(version) FROM schema_version")
-    present = row[0] if row is not None and row[0] is not None else 0
+    applied = [
+        row[0] for row in await tx.fetch("SELECT version FROM schema_version WHERE version > 0 ORDER BY version")
+    ]
     known = migrations()
-    oldest, newest = known[0][0], known[-1][0]
-    if 0 < present < oldest:
+    _check_applied(applied, [version for version, _ in known])
+    for version, sql in known[len(applied) :]:
+        await tx.script(sql)
+        await tx.execute("INSERT INTO schema_version (version) VALUES ($1)", version)
+    await touch(tx, now)
+    return known[-1][0]
+
+
+def _check_applied(applied: Sequence[int], known: Sequence[int]) -> None:
+    """Raise :class:`SchemaError` unless the versions of a database are the first ones of those that are known."""
+    if applied and applied[-1] > known[-1]:
         raise SchemaError(
-            f"The database has schema version {present}, of a development version before the first release, which "
-            "cannot be migrated. Use a new data directory or a new, empty database."
-        )
-    if present > newest:
-        raise SchemaError(
-            f"The database has schema version {present}, but this version of scrapy-ext supports {newest}. "
+            f"The database has schema version {applied[-1]}, but this version of scrapy-ext supports {known[-1]}. "
             "Upgrade scrapy-ext, or use another data directory."
         )
-    for version, sql in known:
-        if version > present:
-            await tx.script(sql)
-            await tx.execute("INSERT INTO schema_version (version) VALUES ($1)", version)
-    await touch(tx, now)
-    return newest
+    if list(applied) == list(known[: len(applied)]):
+        return
+    lacks = "".join(
+        f" without version {version}" for version in known if version not in applied and version < applied[-1]
+    )
+    raise SchemaError(
+        f"The database has schema version {applied[-1]}{lacks}, of a development version before the first release, "
+        "which cannot be migrated. Use a new data directory or a new, empty database."
+    )
+
+
+async def check_version(tx: Transaction, opened: int) -> None:
+    """Raise :class:`SchemaError` if a newer server has migrated a database since it was opened with a version."""
+    row = await tx.fetchrow("SELECT max(version) FROM schema_version")
+    if row is not None and row[0] > opened:
+        raise SchemaError(
+            f"A newer server has migrated the database to schema version {row[0]}, but this server supports {opened}. "
+            "Stop this server, and start it with the newer version of scrapy-ext."
+        )
 
 
 async def is_made(tx: Transaction) -> bool:

@@ -40,7 +40,7 @@ from scrapy_ext.server.store.records.stored import count_stored
 from scrapy_ext.server.store.removals import Freed, Purge
 from scrapy_ext.server.store.restores import RestoreStore
 from scrapy_ext.server.store.retention import RetentionStore
-from scrapy_ext.server.store.schema import migrate, touch
+from scrapy_ext.server.store.schema import check_version, migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
 from scrapy_ext.server.store.usage import UsageStore
 from scrapy_ext.server.store.users import UserStore
@@ -102,9 +102,11 @@ async def _remove_test_row(tx: Transaction) -> None:
 class Store:
     """The store, opened by :meth:`open`; every call raises :class:`StoreError` when the database fails."""
 
-    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+    def __init__(self, engine: Engine, clock: Callable[[], int], schema: int) -> None:
         self.clock = clock
         self._engine = engine
+        #: Version of the schema when the database was opened.
+        self._schema = schema
         self._refusals = Refusals(engine)
         #: Set when something was deleted through this process, whose rows are to be purged.
         self.deleted = asyncio.Event()
@@ -155,16 +157,16 @@ class Store:
         """
         engine = await open_engine(where, limits)
         try:
-            await engine.write(migrate, clock())
+            schema = await engine.write(migrate, clock())
             await engine.read(check_whole)
         except BaseException:
             await engine.close()
             raise
-        return cls(engine, clock)
+        return cls(engine, clock, schema)
 
     async def with_pool(self, where: DatabaseUrl, limits: ConnectionLimits) -> Store:
         """Open the same database with its own connection pool; raise :class:`StoreError`."""
-        return Store(await open_engine(where, limits), self.clock)
+        return Store(await open_engine(where, limits), self.clock, self._schema)
 
     async def purge(self) -> Freed:
         """Remove the rows of deleted jobs, collections and slots, in steps that leave time to other writers."""
@@ -190,7 +192,11 @@ class Store:
         return await self._engine.space()
 
     async def probe(self) -> None:
-        """Read and write a row, and as much as was refused last; raise :class:`StoreError` on failure."""
+        """Read and write a row, and as much as was refused last; raise :class:`StoreError` on failure.
+
+        After a migration by a newer server, this one fails.
+        """
+        await self._engine.read(check_version, self._schema)
         await self._refusals.check()
         await self._engine.write(touch, self.clock())
         await self.keys.named()
