@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.support.eventually import TIMEOUT
 from tests.support.free_ports import held_port, number_of
@@ -221,12 +221,21 @@ class Cluster:
         done = self._run("psql", "--no-psqlrc", "--tuples-only", "--no-align", "--command", sql, url)
         return [line.split("|") for line in done.stdout.decode().splitlines()]
 
-    def _run(self, program: str, *options: str) -> subprocess.CompletedProcess[bytes]:
-        done = self._call(program, *options)
+    def run_file(self, url: str, path: Path) -> None:
+        """Run the SQL of a file in a database."""
+        with path.open("rb") as file:
+            self._run("psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", url, stdin=file)
+
+    def dump(self, url: str) -> str:
+        """Return the SQL that makes a database."""
+        return self._run("pg_dump", "--no-owner", "--inserts", url).stdout.decode()
+
+    def _run(self, program: str, *options: str, stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
+        done = self._call(program, *options, stdin=stdin)
         assert done.returncode == 0, f"{program}: {done.stderr.decode()}"
         return done
 
-    def _call(self, program: str, *options: str) -> subprocess.CompletedProcess[bytes]:
+    def _call(self, program: str, *options: str, stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
         environment = {
             **os.environ,
             "PGHOST": "127.0.0.1",
@@ -236,7 +245,7 @@ class Cluster:
         }
         command = [self._bin / program, *options]
         return subprocess.run(
-            command, capture_output=True, timeout=300, check=False, env=environment, **self._as_owner()
+            command, stdin=stdin, capture_output=True, timeout=300, check=False, env=environment, **self._as_owner()
         )
 
     def _as_owner(self) -> dict[str, Any]:
