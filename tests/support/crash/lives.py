@@ -185,9 +185,9 @@ class Platform:
         self.url = self._server.url
         self.key = key or self._server.platform_key
 
-    def _start(self, *options: str, kill_at: KillAt | None) -> RunningServer:
+    def _start(self, *options: str, kill_at: KillAt | None = None, program: str = "scrapy_ext.server") -> RunningServer:
         if kill_at is None:
-            return RunningServer(self.data, database=self.database, options=(*self._options, *options))
+            return RunningServer(self.data, database=self.database, options=(*self._options, *options), program=program)
         return RunningServer(
             self.data,
             database=self.database,
@@ -214,8 +214,17 @@ class Platform:
     def start_again(self, kill_at: KillAt | None = None) -> None:
         """Start it again, after a kill if it still runs."""
         self._server.kill()
-        port = self.url.rpartition(":")[2]
-        self._server = self._start("--port", port, "--platform-key", self.key, kill_at=kill_at)
+        self._server = self._start(*self._same, kill_at=kill_at)
+
+    def upgrade(self, program: str) -> int:
+        """Let it drain and end, and start a module that runs another server; returns the exit code of the first."""
+        code = self._server.terminate()
+        self._server = self._start(*self._same, program=program)
+        return code
+
+    @property
+    def _same(self) -> tuple[str, ...]:
+        return "--port", self.url.rpartition(":")[2], "--platform-key", self.key
 
     def close(self) -> None:
         if self._server.process.returncode is None:
