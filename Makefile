@@ -6,12 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 RELEASE := .venv-release
 # More workers than the two cores of the CI: tests wait as well. Long files come first (tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loadscope-reorder $(if $(ORDER),--random-order $(ORDER))
 
 # Servers, crawls and commands start many times: their modules are compiled once, also where the caller switched that off.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev demo test test-unit test-long test-crash test-full test-matrix test-scrapy test-image fuzz check audit crash soak bench figures figures-check wheel release-check sizes docs clean
+.PHONY: help dev demo test test-unit test-long test-crash test-full test-whole proof test-matrix test-scrapy test-image fuzz check audit crash soak bench figures figures-check wheel release-check sizes docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make soak   inject random faults for 30 minutes, and compare the acknowledged writes with the stored data; TIME=4h, SEED=7"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
 	@echo "make test-full  run all tests, with more of each kind, Scrapy's own, and fuzz (takes longer)"
+	@echo "make proof  run all of these in one series, resumable, and write docs/architecture/proof.rst; ONLY=wheel,docs, SCALE=0.01; a day"
 	@echo "make test-matrix  run the tests of crawls on each supported version of Python and Scrapy; NOX=\"--tags ci\" on the oldest"
 	@echo "make fuzz   fuzz every parser of untrusted input, guided by coverage, for 10 minutes; TIME=1h, SEED=7; Linux on x86-64"
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
@@ -68,12 +69,13 @@ dev: $(VENV)/installed $(VENV)/browser
 demo: $(VENV)/server $(VENV)/browser
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m example_project.demo
 
+# ORDER=7: in a random order, the same for each number.
 # The unit tests first, apart: they only compute, so that two workers, and the collection for two, are enough.
 test: test-unit $(VENV)/browser
 	$(PYTEST) tests --ignore tests/unit --ignore tests/acceptance/crash
 
 test-unit: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/unit
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/unit $(if $(ORDER),--random-order $(ORDER))
 
 test-long: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests --ignore tests/acceptance/crash --long
@@ -92,10 +94,17 @@ check: $(VENV)/installed
 audit: $(VENV)/installed
 	$(BIN)/python tools/audit.py $(AUDIT)
 
-test-full: $(VENV)/installed $(VENV)/browser
-	$(PYTEST) tests --full
+test-full: test-whole
 	$(MAKE) fuzz
 	$(MAKE) test-scrapy
+
+# LANE=integration: that folder of tests alone. The crash tests have a target of their own, crash.
+test-whole: $(VENV)/installed $(VENV)/browser
+	$(PYTEST) tests/$(LANE) --full $(if $(LANE),--ignore tests/acceptance/crash)
+
+# ONLY=wheel,docs: those steps. SCALE=0.01: shorter fuzz and soak. AGAIN=1: also what has passed on this commit.
+proof: $(VENV)/installed
+	@$(BIN)/python tools/proof.py $(if $(ONLY),--only $(ONLY)) $(if $(SCALE),--scale $(SCALE)) $(if $(AGAIN),--again)
 
 # NOX="--tags ci", NOX="--list", NOX="--session scrapy-2.15-python-3.11 -- tests/acceptance/poet": options of nox.
 test-matrix: $(VENV)/installed
@@ -159,4 +168,4 @@ docs: $(VENV)/installed
 	@echo "── docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) $(RELEASE) tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .nox .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(RELEASE) tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .proof .nox .mypy_cache .ruff_cache .pytest_cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -45,6 +46,7 @@ def postgresql() -> Iterator[Cluster]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="all there is of each kind (make crash, make test-full)")
+    parser.addoption("--random-order", type=int, metavar="SEED", help="files, and the tests of each, in a random order")
     parser.addoption("--long", action="store_true", help="those that take long instead of the others (make test-long)")
 
 
@@ -75,6 +77,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _leave_out_of_other_versions(config, items)
+    if (seed := config.getoption("--random-order")) is not None:
+        _shuffle(items, seed)
     # Files with long tests first, so that no worker is left alone with one of them at the end.
     items.sort(key=_rank)
     if config.getoption("--full"):
@@ -87,6 +91,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (chosen if is_chosen else others).append(item)
     config.hook.pytest_deselected(items=others)
     items[:] = chosen
+
+
+def _shuffle(items: list[pytest.Item], seed: int) -> None:
+    """Bring files, and the tests of each file, into a random order, which is the same in all workers of a run."""
+    order = random.Random(seed)
+    places = {path: order.random() for path in sorted({item.path for item in items})}
+    order.shuffle(items)
+    items.sort(key=lambda item: places[item.path])
 
 
 def _leave_out_of_other_versions(config: pytest.Config, items: list[pytest.Item]) -> None:
