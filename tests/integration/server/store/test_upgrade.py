@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,3 +45,16 @@ async def test_a_database_of_a_development_version_is_refused_with_what_to_do(tm
     with pytest.raises(SchemaError, match=r"schema version 1, of a development version.*Use a new data directory"):
         await Store.open(tmp_path)
     assert path.read_bytes() == before
+
+
+async def test_a_server_whose_database_a_newer_one_has_migrated_is_not_ready(
+    store: Store, change: Callable[[str], Any]
+) -> None:
+    await store.probe()
+    await change("INSERT INTO schema_version (version) VALUES (9999)")
+    try:
+        with pytest.raises(SchemaError, match=r"to schema version 9999.*Stop this server, and start it with the newer"):
+            await store.probe()
+    finally:
+        await change("DELETE FROM schema_version WHERE version = 9999")
+    await store.probe()
