@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import random
+import hashlib
 import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -95,10 +95,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _shuffle(items: list[pytest.Item], seed: int) -> None:
     """Bring files, and the tests of each file, into a random order, which is the same in all workers of a run."""
-    order = random.Random(seed)
-    places = {path: order.random() for path in sorted({item.path for item in items})}
-    order.shuffle(items)
-    items.sort(key=lambda item: places[item.path])
+
+    def place(name: str) -> bytes:
+        return hashlib.sha256(f"{seed} {name}".encode()).digest()
+
+    items.sort(key=lambda item: (place(str(item.path)), place(item.nodeid)))
 
 
 def _leave_out_of_other_versions(config: pytest.Config, items: list[pytest.Item]) -> None:

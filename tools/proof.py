@@ -43,7 +43,7 @@ class Step(NamedTuple):
     seconds: float = 0.0
     #: Another process uses one core meanwhile.
     beside_load: bool = False
-    #: What the counts of a step without pytest are: an expression with the text in a group, of its last match.
+    #: Expression for the counts of a step without pytest: the text in its group, of all matches.
     counts: str = ""
 
     def words(self, scale: float) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ _WIRINGS: Final = (
 _SCRAPY_COUNTS: Final = r"(?m)^   (\d+ .*) in [\d.]+ minutes"
 STEPS: Final = (
     Step("check", "check"),
-    Step("audit", "audit", counts=r"(?m)^Licences: (.*)\.$"),
+    Step("audit", "audit", counts=r"(?m)^((?:Licences|Weaknesses): [^.]*)\."),
     Step("docs", "docs"),
     Step("figures-check", "figures-check", counts=r"(?m)^(\d+ results)"),
     Step("wheel", "wheel"),
@@ -135,7 +135,7 @@ class Results:
 def counts_of(step: Step, output: str) -> str:
     """Return what a step counted: tests by their outcome, over all runs of pytest, or what its expression finds."""
     if step.counts:
-        return found[-1] if (found := re.findall(step.counts, output)) else ""
+        return "; ".join(re.findall(step.counts, output))
     counts: Counter[str] = Counter()
     for line in re.findall(r"(?m)^(?:=+ )?(\d+ \w+.*) in [\d.]+s\b", output):
         for number, outcome in re.findall(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|rerun)\b", line):
@@ -204,14 +204,20 @@ def digest_of(listing: str) -> str:
 
 
 def _tree() -> str:
-    """Return the digest of the committed files; raise :class:`ProofError` if others are there."""
-    changed = [line for line in _git("status", "--porcelain").splitlines() if line[3:] != PAGE]
-    if changed:
-        raise ProofError(
-            f"{len(changed)} files are not as committed, {changed[0][3:]} first. A proof is of a commit: commit, or "
-            "remove them."
-        )
+    """Return the digest of the committed files."""
     return digest_of(_git("ls-tree", "-r", "HEAD"))
+
+
+def _changed() -> list[str]:
+    """Return the lines of ``git status`` about other files than the page."""
+    return [line for line in _git("status", "--porcelain").splitlines() if line[3:] != PAGE]
+
+
+def check_is_committed() -> None:
+    """Raise :class:`ProofError` if files are not as committed."""
+    if changed := _changed():
+        others = f" ({len(changed)} files in all)" if len(changed) > 1 else ""
+        raise ProofError(f"{changed[0][3:]} is not as committed{others}. A proof is of a commit: commit or remove it.")
 
 
 def _machine() -> str:
@@ -288,13 +294,18 @@ def _last_line(log: Path) -> str:
 def prove(step: Step, scale: float, tree: str) -> Result:
     """Run a step; raise :class:`ProofError` if the committed files changed meanwhile."""
     log = _STATE / f"{step.name}.log"
-    began = time.monotonic()
+    before, began = _changed(), time.monotonic()
     with _load(step.beside_load):
         passed = run(step.words(scale), log, step.limit(scale))
     seconds = time.monotonic() - began
-    if _tree() != tree:
-        raise ProofError(f"The committed files changed while {step.name} ran, so that its result is of none.")
+    left = [line for line in _changed() if line not in before]
+    if _tree() != tree or not all(line.startswith("??") for line in left):
+        raise ProofError(
+            f"Committed files changed while {step.name} ran, so that its result is of no commit: run again."
+        )
     counts = counts_of(step, log.read_text("utf-8", errors="replace"))
+    if left:
+        passed, counts = False, f"left {left[0][3:]}; {counts}".rstrip("; ")
     commit = _git("rev-parse", "--short=10", "HEAD").strip()
     date = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M")
     return Result(step.shown(scale), commit, tree, passed, counts, seconds, date, _machine())
@@ -322,6 +333,7 @@ def main() -> int:
     parser.add_argument("--table", action="store_true", help="write the page, and run nothing")
     options = parser.parse_args()
     results = Results(_STATE / "results.json")
+    check_is_committed()
     tree, chosen = _tree(), _chosen(options.only)
     _STATE.mkdir(exist_ok=True)
     failed = []

@@ -88,8 +88,12 @@ def test_the_page_itself_is_no_part_of_the_tree() -> None:
         ("test", "2 errors in 0.1s", "2 error"),
         ("test", "no tests ran in 0.1s", ""),
         ("fuzz", "── 20 targets, 3 s each\n── 50 inputs, 0 of 20 targets broke\n", "50 inputs, 0 of 20 targets broke"),
-        ("test-scrapy-frontier", "   9 passed in 1.2 minutes; log: x\n   2 passed in 0.1 minutes; log: y", "2 passed"),
-        ("audit", "Licences: 200 packages, none not accepted.\n", "200 packages, none not accepted"),
+        ("test-scrapy-frontier", "   9 passed in 1.2 minutes; x\n   2 passed in 0.1 minutes; y", "9 passed; 2 passed"),
+        (
+            "audit",
+            "Licences: 200 packages, none not accepted.\nWeaknesses: NOT CHECKED. Because of that.\n",
+            "Licences: 200 packages, none not accepted; Weaknesses: NOT CHECKED",
+        ),
         ("audit", "", ""),
     ],
 )  # fmt: skip
@@ -114,3 +118,60 @@ def test_each_target_exists_and_names_are_unique() -> None:
 @pytest.mark.parametrize(("seconds", "shown"), [(0.4, "0 s"), (59, "59 s"), (61, "1 min"), (14500, "4 h 2 min")])
 def test_times_are_for_readers(seconds: float, shown: str) -> None:
     assert proof.duration(seconds) == shown
+
+
+def test_a_failure_ends_nothing_and_the_next_run_repeats_it_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing, ran = {"wheel"}, []
+
+    def prove(step: Step, scale: float, tree: str) -> Result:
+        ran.append(step.name)
+        return PASSED._replace(command=step.shown(scale), tree=tree, passed=step.name not in failing)
+
+    (tmp_path / "docs/architecture").mkdir(parents=True)
+    monkeypatch.setattr(proof, "ROOT", tmp_path)
+    monkeypatch.setattr(proof, "_STATE", tmp_path / ".proof")
+    monkeypatch.setattr(proof, "_git", lambda *words: "" if words[0] == "status" else "abc1234567\n")
+    monkeypatch.setattr(proof, "prove", prove)
+    monkeypatch.setattr("sys.argv", ["proof", "--only", "check,wheel,docs"])
+    assert proof.main() == 1
+    assert ran == ["check", "docs", "wheel"]
+    failing.clear()
+    assert proof.main() == 0
+    assert ran == ["check", "docs", "wheel", "wheel"]
+    assert "check: has passed on this commit" in capsys.readouterr().out
+    page = (tmp_path / proof.PAGE).read_text("utf-8")
+    assert [row_of(page, f"make {target}")[1] for target in ("wheel", "crash")] == ["passed", "not run"]
+
+
+def test_files_that_are_not_committed_are_no_part_of_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "_git", lambda *_: " M docs/architecture/proof.rst\n?? new.py\n M old.py\n")
+    with pytest.raises(ProofError, match=r"new\.py is not as committed \(2 files in all\).*commit or remove it"):
+        proof.check_is_committed()
+
+
+@pytest.mark.parametrize(
+    ("after", "passed", "counts"), [("", True, "5 passed"), ("?? left.txt\n", False, "left left.txt; 5 passed")]
+)
+def test_a_step_that_leaves_a_file_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str, passed: bool, counts: str
+) -> None:
+    status = iter(["", after])
+    monkeypatch.setattr(proof, "_git", lambda *words: next(status) if words[0] == "status" else "abc\n")
+    monkeypatch.setattr(proof, "_STATE", tmp_path)
+    monkeypatch.setattr(proof, "run", lambda _, log, __: bool(log.write_text("5 passed in 1.0s")))
+    result = proof.prove(STEP, 1, proof.digest_of("abc\n"))
+    assert (result.passed, result.counts) == (passed, counts)
+
+
+@pytest.mark.parametrize(("tree", "after"), [("another", ""), (proof.digest_of("abc\n"), " M changed.py\n")])
+def test_a_step_during_which_committed_files_change_has_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tree: str, after: str
+) -> None:
+    status = iter(["", after])
+    monkeypatch.setattr(proof, "_git", lambda *words: next(status) if words[0] == "status" else "abc\n")
+    monkeypatch.setattr(proof, "_STATE", tmp_path)
+    monkeypatch.setattr(proof, "run", lambda _, log, __: bool(log.write_text("5 passed in 1.0s")))
+    with pytest.raises(ProofError, match="Committed files changed while wheel ran"):
+        proof.prove(STEP, 1, tree)
