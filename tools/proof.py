@@ -2,7 +2,7 @@
 
 Each step is a make target. A step that has passed on this tree is not run again, one that fails does not end the run,
 and one that never ran is shown as such. Results and logs are in ``.proof``, which git ignores; the table is written
-into ``docs/architecture/proof.rst`` after each step. ``ONLY=wheel,docs`` chooses steps, ``SCALE=0.01`` shortens those
+into ``docs/architecture/proof.rst`` at the end. ``ONLY=wheel,docs`` chooses steps, ``SCALE=0.01`` shortens those
 with a duration, ``AGAIN=1`` also runs what has passed.
 """
 
@@ -73,7 +73,7 @@ STEPS: Final = (
     Step("docs", "docs"),
     Step("figures-check", "figures-check", counts=r"(?m)^(\d+ results)"),
     Step("wheel", "wheel"),
-    Step("release-check", "release-check", counts=r"(?m)^── (Python 3\..*)$"),
+    Step("release-check", "release-check", counts=r"(?m)^── (Python 3[^:]*(?:; not here: .*)?)$"),
     Step("test", "test"),
     Step("test-random", "test", {"ORDER": "1"}),
     Step("test-loaded", "test", beside_load=True),
@@ -324,6 +324,23 @@ def _write_page(results: Results, tree: str) -> None:
     (ROOT / PAGE).write_text(text, "utf-8")
 
 
+def _prove_each(chosen: Sequence[Step], results: Results, options: argparse.Namespace, tree: str) -> list[str]:
+    """Run the steps that are due; return the names of those that failed."""
+    failed = []
+    for number, step in enumerate(chosen, 1):
+        head = f"── {number}/{len(chosen)} {step.name}"
+        if not options.again and results.has_passed(step, tree, options.scale):
+            print(f"{head}: has passed on this commit", flush=True)
+            continue
+        print(f"{head}: {step.shown(options.scale)}; log: .proof/{step.name}.log", flush=True)
+        result = prove(step, options.scale, tree)
+        results.keep(step, result)
+        outcome = "passed" if result.passed else "FAILED"
+        print(f"   {outcome} in {duration(result.seconds)}  {result.counts}", flush=True)
+        failed += [] if result.passed else [step.name]
+    return failed
+
+
 def main() -> int:
     """Run the steps that are due; return 1 when one has failed."""
     parser = argparse.ArgumentParser(prog="make proof", description=__doc__)
@@ -336,20 +353,10 @@ def main() -> int:
     check_is_committed()
     tree, chosen = _tree(), _chosen(options.only)
     _STATE.mkdir(exist_ok=True)
-    failed = []
-    for number, step in enumerate([] if options.table else chosen, 1):
-        head = f"── {number}/{len(chosen)} {step.name}"
-        if not options.again and results.has_passed(step, tree, options.scale):
-            print(f"{head}: has passed on this commit", flush=True)
-            continue
-        print(f"{head}: {step.shown(options.scale)}; log: .proof/{step.name}.log", flush=True)
-        result = prove(step, options.scale, tree)
-        results.keep(step, result)
+    try:
+        failed = [] if options.table else _prove_each(chosen, results, options, tree)
+    finally:  # also of a run that is interrupted; not before, so that each step finds the files as committed
         _write_page(results, tree)
-        outcome = "passed" if result.passed else "FAILED"
-        print(f"   {outcome} in {duration(result.seconds)}  {result.counts}", flush=True)
-        failed += [] if result.passed else [step.name]
-    _write_page(results, tree)
     print(f"── {PAGE}" + (f"; failed: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
 

@@ -95,6 +95,12 @@ def test_the_page_itself_is_no_part_of_the_tree() -> None:
             "Licences: 200 packages, none not accepted; Weaknesses: NOT CHECKED",
         ),
         ("audit", "", ""),
+        (
+            "release-check",
+            "── Python 3.10 and 3.13; not here: 3.14\n── Python 3.10: crawl\n",
+            "Python 3.10 and 3.13; not here: 3.14",
+        ),
+        ("release-check", "── Python 3.10 and 3.14\n── Python 3.10: crawl\n", "Python 3.10 and 3.14"),
     ],
 )  # fmt: skip
 def test_what_was_counted_is_read_from_the_output(name: str, output: str, counts: str) -> None:
@@ -175,3 +181,21 @@ def test_a_step_during_which_committed_files_change_has_no_result(
     monkeypatch.setattr(proof, "run", lambda _, log, __: bool(log.write_text("5 passed in 1.0s")))
     with pytest.raises(ProofError, match="Committed files changed while wheel ran"):
         proof.prove(STEP, 1, tree)
+
+
+def test_a_run_that_is_interrupted_writes_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def prove(step: Step, scale: float, tree: str) -> Result:
+        if step.name == "docs":
+            raise KeyboardInterrupt
+        return PASSED._replace(command=step.shown(scale), tree=tree)
+
+    (tmp_path / "docs/architecture").mkdir(parents=True)
+    monkeypatch.setattr(proof, "ROOT", tmp_path)
+    monkeypatch.setattr(proof, "_STATE", tmp_path / ".proof")
+    monkeypatch.setattr(proof, "_git", lambda *words: "" if words[0] == "status" else "abc1234567\n")
+    monkeypatch.setattr(proof, "prove", prove)
+    monkeypatch.setattr("sys.argv", ["proof", "--only", "check,docs"])
+    with pytest.raises(KeyboardInterrupt):
+        proof.main()
+    page = (tmp_path / proof.PAGE).read_text("utf-8")
+    assert [row_of(page, f"make {target}")[1] for target in ("check", "docs")] == ["passed", "not run"]
