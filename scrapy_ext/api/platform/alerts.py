@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -50,8 +50,11 @@ _NAMES: Final = (
 )
 #: Schemes whose messages go over the network to an address that the guard of connections can check.
 SCHEMES: Final = frozenset(_NAMES.split())
-#: Parameters of these that name files of the server.
+#: Parameters of these that name files of the server, and those that do so with some schemes.
 _FILES: Final = frozenset({"attach", "attach-as", "pgp", "pgpkey", "pgpkeypath", "keyfile", "subfile", "key_file"})
+_FILES_OF: Final = {scheme: frozenset({"template"}) for scheme in ("discord", "slack", "tgram", "workflows")}
+#: Apprise also finds parameters behind a fragment, and between semicolons.
+_SEPARATOR: Final = re.compile("[?&;#]")
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.\-]{0,30})://", re.ASCII | re.IGNORECASE)
 _EXAMPLE: Final = "Write one such as slack://TOKEN_A/TOKEN_B/TOKEN_C/#channel or mailtos://USER:PASSWORD@example.com."
 
@@ -121,12 +124,18 @@ def url_faults(url: str) -> Iterator[Violation]:
         return
     try:
         url.encode()
-        parameters = {name.lower().lstrip("+-: ") for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+        urlsplit(url)
     except ValueError:
         yield Violation("url", "is not a URL", _EXAMPLE)
         return
-    for name in sorted(parameters & _FILES):
+    for name in sorted(_parameters(url) & (_FILES | _FILES_OF.get(scheme, frozenset()))):
         yield Violation("url", f"has the parameter {name}, which names files of the server", "Leave it out.")
+
+
+def _parameters(url: str) -> set[str]:
+    """Return the names that Apprise may take for those of parameters."""
+    names = (part.partition("=")[0] for part in _SEPARATOR.split(url)[1:])
+    return {unquote(name.replace("+", " ")).strip().lower().lstrip("+-: ") for name in names}
 
 
 def _name_faults(field: str, name: str) -> Iterator[Violation]:

@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import sys
+import zoneinfo
 from asyncio.subprocess import DEVNULL
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -133,10 +134,13 @@ class AlertDispatcher(OutboxLoop[ClaimedMessage]):
 
 
 class _Guard:
-    """Audit hook that refuses connections to addresses that are not public, and other programs."""
+    """Audit hook that refuses connections to addresses that are not public, other programs, and files other than those
+    of Python and its packages."""
 
     def __init__(self, allowed: Iterable[str]) -> None:
         self._allowed = frozenset(_addresses(allowed))
+        places = (*filter(None, sys.path), sys.prefix, sys.base_prefix, *zoneinfo.TZPATH)
+        self._folders = tuple(os.path.join(os.path.realpath(place), "") for place in places)
         #: The first refusal, which libraries report as one of many errors.
         self.refusal = ""
 
@@ -144,6 +148,8 @@ class _Guard:
         if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
             if arguments[1] is not None:  # the address of a connected socket was checked before
                 self._check(arguments[1])
+        elif event == "open" and not isinstance(arguments[0], int):
+            self._check_file(os.fsdecode(arguments[0]))
         elif event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"):
             self._refuse("a target cannot start programs; use another service")
 
@@ -159,6 +165,11 @@ class _Guard:
             self._refuse("its address is not public; the operator of the server can allow it with --allow-host")
         if port not in PORTS | _MAIL:
             self._refuse(f"port {port} is not one of web or mail servers; --allow-host allows it")
+
+    def _check_file(self, path: str) -> None:
+        # No refusal of the message: libraries look for files that need not be there, such as .netrc.
+        if not os.path.realpath(path).startswith(self._folders):
+            raise PermissionError("a target cannot use files of the server")
 
     def _refuse(self, reason: str) -> NoReturn:
         self.refusal = self.refusal or f"not sent: {reason}"

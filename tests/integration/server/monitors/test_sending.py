@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -102,6 +103,13 @@ async def test_a_closed_port_is_a_failure_with_a_reason() -> None:
         ("file:///etc/passwd", "not supported"),
         ("mailto://a:b@c.example?pgpkey=/etc/passwd", "has the parameter pgpkey"),
         ("json://host/?+attach=/etc/passwd", "has the parameter attach"),
+        ("json://host/?a=b;Attach=/etc/passwd", "has the parameter attach"),
+        ("mailto://a:b@c.example#?pgpkey=/etc/passwd", "has the parameter pgpkey"),
+        ("json://host/?%70gpkey=/etc/passwd", "has the parameter pgpkey"),
+        ("discord://a/b/?template=/etc/passwd", "has the parameter template"),
+        ("slack://a/b/c/#channel?template=/etc/passwd", "has the parameter template"),
+        ("tgram://a/b/?template=/etc/passwd", "has the parameter template"),
+        ("workflows://host/a/b/?template=/etc/passwd", "has the parameter template"),
         ("json://[::1", "is not a URL"),
         ("json://a\nb", "must be printable"),
     ],
@@ -110,6 +118,19 @@ def test_a_wrong_address_is_refused_without_repeating_it(url: str, rule: str) ->
     with pytest.raises(ContractError, match=rule) as raised:
         target_of({"name": "on-call", "url": url})
     assert not url or url not in str(raised.value).replace("slack://TOKEN", "").replace("the scheme syslog", "")
+
+
+def test_a_template_that_a_service_keeps_is_no_file() -> None:
+    url = "sendgrid://key:from@a.example/to@b.example/?template=d-1234"
+    assert target_of({"name": "on-call", "url": url}).url == url
+
+
+async def test_a_target_that_names_a_file_of_the_server_does_not_read_it(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_text('{"content": "a-secret"}', "utf-8")
+    url = f"discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js/?template={secret}"
+    with pytest.raises(SendError, match="Discord .* could not be read"):
+        await AlertSender().send(message(url))
 
 
 def test_no_part_of_an_address_is_in_lists_and_outcomes() -> None:
