@@ -36,6 +36,8 @@ from scrapy_ext.server.store.restores import Restore, RestoreLostError
 _LARGEST_MANIFEST: Final = 64 * 1024 * 1024
 #: Bytes of inflated text that are split at once.
 _TEXT: Final = 512 * 1024
+#: Maximum bytes of a line: a record has 1 MiB at most as it is sent, and six times as many with all characters escaped.
+_LONGEST_LINE: Final = 16 * 1024 * 1024
 #: Maximum chunks of one transaction, and their bytes beside the last one.
 _CHUNKS: Final = 32
 _BYTES: Final = 1024 * 1024
@@ -152,6 +154,8 @@ class Restores:
                 async for chunk in chunks:
                     await writes.add(start, chunk)
                     start += chunk.records
+                    if start - delivered.start > delivered.records:
+                        break
             if await lines.any_left() or start - delivered.start != delivered.records:
                 raise ArchiveError(f"{delivered.object} has not the {delivered.records} records of its manifest")
 
@@ -245,6 +249,8 @@ async def _lines(target: Target, folder: str, delivered: DeliveredObject) -> Asy
     digest, size, text = hashlib.sha256(), 0, _Text(_inflater(delivered.object))
     async for piece in target.read(f"{folder}/{delivered.object}"):
         size += len(piece)
+        if size > delivered.size:
+            _refuse(delivered, "it is longer")
         await in_data_thread(digest.update, piece)
         pages = text.pages(piece)
         try:
@@ -270,12 +276,16 @@ class _Text:
             pieces.append(piece)
             held += len(piece)
             if held >= _TEXT:
-                *lines, self.rest = b"".join(pieces).split(b"\n")
+                yield self._lines(pieces)
                 pieces, held = [self.rest], 0
-                yield lines
-        *lines, self.rest = b"".join(pieces).split(b"\n")
-        if lines:
+        if lines := self._lines(pieces):
             yield lines
+
+    def _lines(self, pieces: list[bytes]) -> list[bytes]:
+        *lines, self.rest = b"".join(pieces).split(b"\n")
+        if len(self.rest) > _LONGEST_LINE:
+            raise DamagedError(f"it has a line of more than {_LONGEST_LINE} bytes")
+        return lines
 
 
 def _refuse(delivered: DeliveredObject, reason: str) -> NoReturn:
