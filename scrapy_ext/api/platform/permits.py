@@ -33,6 +33,8 @@ SECONDS: Final = 6.0
 LASTS: Final = 8_000
 #: Milliseconds for which start times are reserved.
 AHEAD: Final = 3_000
+#: Start times in the answer to a report, of all domains: a worker uses some hundreds a second. Giving 10 000 takes 10 ms.
+MOST_STARTS: Final = 10_000
 #: Milliseconds after which another worker is the first to get what cannot be divided.
 _TURN: Final = 30_000
 #: A start is used up to this part of the delay late, so the time between two starts is drawn from less than Scrapy's
@@ -141,9 +143,11 @@ def decide(
     domain: Domain,
     now: int,
     *,
+    most_starts: int = MOST_STARTS,
     drawn: Callable[[float, float], float] = random.uniform,
 ) -> Decision:
-    """Give a worker its permit. ``others``: shares of the other workers; expired ones do not count."""
+    """Give a worker its permit. ``others``: shares of the other workers; expired ones do not count. ``most_starts``:
+    those that are left of the answer."""
     live = [share for share in others if share.expires > now]
     delay = max([report.delay, *(share.delay for share in live)])
     domain = _at(_with_returned(domain, report, live), now, delay, report.pause)
@@ -156,7 +160,7 @@ def decide(
         gap = (_SHORTEST * delay, _LONGEST * delay) if report.randomize else (delay, delay)
         # One without a permit starts nothing.
         workers = 1 + sum(share.amount > 0 for share in live)
-        most = min(report.want - report.starts, -(-AHEAD // (workers * delay)))
+        most = min(report.want - report.starts, -(-AHEAD // (workers * delay)), most_starts)
         while len(starts) < most and domain.next_start <= now + AHEAD:
             starts.append(domain.next_start - now)
             domain = domain._replace(next_start=domain.next_start + round(drawn(*gap)))

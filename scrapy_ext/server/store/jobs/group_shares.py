@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.permits import (
     MOST_DOMAINS,
+    MOST_STARTS,
     BudgetReport,
     BudgetShare,
     Decision,
@@ -98,16 +99,13 @@ async def _take_permits(taking: _Taking, reports: Mapping[str, DomainReport]) ->
     tx, key, attempt, _ = taking
     stored = await _domains(tx, key, reports)
     now = await tx.time()
-    decisions = {
-        name: decide(
-            attempt,
-            report,
-            [row.share for row in taking.others(_DOMAIN + name)],
-            stored.get(name, Domain()),
-            now,
-        )
-        for name, report in reports.items()
-    }
+    decisions: dict[str, Decision] = {}
+    left = MOST_STARTS
+    for name, report in reports.items():
+        others = [row.share for row in taking.others(_DOMAIN + name)]
+        given = decide(attempt, report, others, stored.get(name, Domain()), now, most_starts=left)
+        decisions[name] = given
+        left -= len(given.permit.starts)
     await _store_shares(tx, key, [_row(name, each.share) for name, each in decisions.items() if each.share is not None])
     over = [(name, attempt) for name, each in decisions.items() if each.share is None]
     expired = [

@@ -143,6 +143,13 @@ def test_start_times_that_are_given_back_are_given_again(
     assert first == NOW + next_start
 
 
+def test_an_answer_has_a_bounded_number_of_start_times() -> None:
+    report = DomainReport(limit=1, want=10**9, delay=1)
+    assert len(decided(report).permit.starts) == AHEAD
+    assert len(decide(1, report, (), NO_TIMES, NOW, most_starts=7).permit.starts) == 7
+    assert decide(1, report, (), NO_TIMES, NOW, most_starts=0).permit.starts == ()
+
+
 def test_a_holder_learns_that_another_worker_waits_for_a_permit() -> None:
     assert decided(DomainReport(1, 9, held=1), share(2, 0)._replace(want=1)).permit.short
     assert not decided(DomainReport(2, 9, held=1), share(2, 1)).permit.short
