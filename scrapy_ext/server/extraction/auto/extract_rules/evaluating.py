@@ -405,11 +405,12 @@ def _number_of(text: str) -> float:
 
 def _substring(text: str, numbers: list[float]) -> str:
     start = numbers[0]
-    end = start + numbers[1] if len(numbers) > 1 else float("inf")
+    end = start + numbers[1] if len(numbers) > 1 else math.inf
     if math.isnan(start) or math.isnan(end):
         return ""
-    first = max(1, round(start))
-    return text[first - 1 :] if end == float("inf") else text[first - 1 : max(0, round(end) - 1)]
+    # A page can have numbers that are infinite, which cannot be rounded.
+    first, behind = (round(min(max(place, 1), len(text) + 1)) for place in (start, end))
+    return text[first - 1 : behind - 1]
 
 
 def _of_texts(function: str, texts: list[str]) -> str | float | bool:

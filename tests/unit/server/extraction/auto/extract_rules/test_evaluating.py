@@ -100,6 +100,25 @@ def test_expressions_select_what_a_library_selects(xpath: str) -> None:
     assert found == of_library(page, xpath), "in the order of the page"
 
 
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        ("substring(., @a)", ""),
+        ("substring(., @b)", "12345"),
+        ("substring(., 2, @a)", "2345"),
+        ("substring(., 2, @b)", ""),
+        ("substring(., @b, 3)", ""),
+        ("substring(., @b, @a)", ""),
+        (f"substring(., {'9' * 330})", ""),
+        ("substring(., 0, 3)", "12"),
+        ("substring(., 4, 100)", "45"),
+    ],
+)
+def test_a_part_of_a_text_may_begin_and_end_at_any_number(call: str, text: str) -> None:
+    page = Page("<p a='Infinity' b='-inf'>12345</p>", URL)
+    assert len(selected(page, of_xpath(f"//p[{call} = '{text}']"))) == 1
+
+
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_selectors_select_what_a_library_selects(selector: str) -> None:
     page = Page(PAGE, URL)
