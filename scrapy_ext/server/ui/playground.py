@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -35,6 +36,8 @@ _MOST_SOURCES: Final = 100
 _MOST_OTHERS: Final = 3
 #: Maximum number of characters of the text of an element.
 _TEXT: Final = 200
+#: Bytes of a request whose code is broken into lines.
+_FORMATTED: Final = 10_000
 #: Characters of an image in Base64 in which its header is, and its longest side in pixels.
 _HEADER: Final = 65_536
 _LONGEST_SIDE: Final = 65_535
@@ -133,12 +136,20 @@ def as_curl(body: Mapping[str, Any], server: str) -> str:
 
 def as_request(body: Mapping[str, Any]) -> str:
     """Return the request as a Scrapy request that sends exactly these fields."""
-    fields = pformat({name: value for name, value in body.items() if name != "url"}, width=90, sort_dicts=False)
-    indented = fields.replace("\n", "\n" + " " * 24)
+    indented = _literal({name: value for name, value in body.items() if name != "url"}).replace("\n", "\n" + " " * 24)
     return (
         f"scrapy.Request(\n    {body.get('url', '')!r},\n    meta={{\n"
         f'        "extract_api": {indented},\n        "extract_api_automap": False,\n    }},\n)'
     )
+
+
+def _literal(fields: dict[str, Any]) -> str:
+    """Return an object as Python code: in lines, unless it is long or deep."""
+    # pformat formats each level with all that is in it, which takes seconds for a deep value.
+    if len(msgspec.json.encode(fields)) <= _FORMATTED:
+        with contextlib.suppress(RecursionError):
+            return pformat(fields, width=90, sort_dicts=False)
+    return repr(fields)
 
 
 def shown(result: ExtractResult) -> Shown:

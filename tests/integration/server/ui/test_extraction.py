@@ -176,6 +176,17 @@ def test_the_snippets_hold_hostile_text() -> None:
     assert made.meta["extract_api"] == {"browserHtml": True, "echoData": HOSTILE}
 
 
+@pytest.mark.parametrize(("depth", "width"), [(90, 4000), (500, 1)])
+def test_the_code_of_a_long_or_deep_request_is_one_line(depth: int, width: int) -> None:
+    # In lines, 4 MiB took 37 seconds of the server's event loop.
+    value: Any = ["x"] * width
+    for _ in range(depth):
+        value = [value]
+    code = playground.as_request({"url": "https://a.example/", "browserHtml": True, "echoData": value})
+    assert len(code.splitlines()) == 7
+    assert code.count("[") == depth + 1
+
+
 def test_a_result_is_cut_to_what_a_page_shows() -> None:
     long = "x" * 500_000
     result = ExtractResult(
