@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -26,6 +26,8 @@ from scrapy_ext.commands.importing.context import (
 )
 from scrapy_ext.commands.importing.jobs import JobsImport
 
+#: Periodic jobs that a project can have.
+_MOST_PERIODIC: Final = 10_000
 #: Parts that no API offers in a form that could be stored again, with what to do instead.
 _NEVER = (
     ("deployed versions", "deploy the project to the target: scrapy platform deploy"),
@@ -126,6 +128,10 @@ async def _periodic(project: ProjectImport, progress: Progress) -> None:
     except ABSENT:
         project.absent(PERIODIC)
         return
+    if len(given) > _MOST_PERIODIC:
+        reason = f"the source lists over {_MOST_PERIODIC} of them, which no project can have"
+        project.note("periodic jobs", reason, failed=True)
+        return
     row, used = project.row(PERIODIC), {*progress.periodic.values()}
     present = {schedule.id: schedule for schedule in await _schedules(project.target.periodic, project.new)}
     for schedule in given:
@@ -162,7 +168,7 @@ async def _schedules(periodic: Periodic, project: int) -> list[PeriodicJob]:
     while True:
         page = await periodic.list(project, count=MAX_PER_PAGE, offset=len(found))
         found += page.results
-        if not page.results or len(found) >= page.count:
+        if not page.results or len(found) >= page.count or len(found) > _MOST_PERIODIC:
             return found
 
 

@@ -203,6 +203,11 @@ class RecordsImport:
                     start += len(lines)
                 return
             records: JobRecords = getattr(source, kind)
+            last = start - 1
             async with aclosing(records.stored(key, start)) as found:
                 async for record in found:
+                    # Records with one number would be held together, without a limit.
+                    if record.number <= last:
+                        raise NotCopied(f"the source has sent record {record.number} after record {last}")
+                    last = record.number
                     yield TimedLine(record.number, default if record.ts is None else record.ts, record.line)
