@@ -33,7 +33,7 @@ SECONDS: Final = 6.0
 LASTS: Final = 8_000
 #: Milliseconds for which start times are reserved.
 AHEAD: Final = 3_000
-#: Start times in the answer to a report, of all domains: a worker uses some hundreds a second. Giving 10 000 takes 10 ms.
+#: Start times in the answer to a report, of all domains: a worker uses some hundreds a second. 10 000 take 10 ms.
 MOST_STARTS: Final = 10_000
 #: Milliseconds after which another worker is the first to get what cannot be divided.
 _TURN: Final = 30_000

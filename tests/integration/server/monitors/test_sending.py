@@ -129,7 +129,7 @@ async def test_a_target_that_names_a_file_of_the_server_does_not_read_it(tmp_pat
     secret = tmp_path / "secret.json"
     secret.write_text('{"content": "a-secret"}', "utf-8")
     url = f"discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js/?template={secret}"
-    with pytest.raises(SendError, match="Discord .* could not be read"):
+    with pytest.raises(SendError, match=r"Discord .* could not be read"):
         await AlertSender().send(message(url))
 
 
