@@ -20,6 +20,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.transport import PlatformUrls
 from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.ui.views import PAGES
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.oidc_provider import ADA, SECRET, OidcProvider
@@ -66,8 +67,8 @@ class Person:
         document = lxml.html.document_fromstring((await self.get("/ui/none"))[2])
         return document.xpath("//input[@name='token']/@value")[0]
 
-    async def post(self, path: str, fields: dict[str, str]) -> tuple[int, str]:
-        data, headers = {"token": await self.token(), **fields}, {"Origin": self.url}
+    async def post(self, path: str, fields: dict[str, str], token: str = "") -> tuple[int, str]:
+        data, headers = {"token": token or await self.token(), **fields}, {"Origin": self.url}
         async with self.session.post(self.url + path, data=data, headers=headers, allow_redirects=False) as answer:
             return answer.status, await answer.text()
 
@@ -221,6 +222,47 @@ async def test_each_role_may_do_what_the_table_says_and_no_page_offers_more(
         for path in ("/ui/nodes", "/ui/usage", "/ui/keys", "/ui/users"):
             assert (await person.get(f"{path}?project={project}"))[0] == 403, (role, path)
         assert (await person.get(f"/ui/{project}/1/1/items.jl"))[0] == 200
+
+
+def filled(path: str, project: int) -> str:
+    """The address of a page with a value in each variable part."""
+    path = path.replace("{project:number}", str(project)).replace("{format}", "csv").replace("{type}", "s")
+    return re.sub(r"{\w+}", "x", re.sub(r"{\w+:number}", "1", path))
+
+
+async def test_no_page_of_another_project_is_shown_and_no_form_is_taken_there(
+    person: Person, http: Http, project: int
+) -> None:
+    other = project + 5000
+    await http.post(f"/jobq/{other}/push", [{"spider": "secret-books"}])
+    await person.log_in()
+    await give(http, person, {project: "manage"})
+    pages, token = [each for each in PAGES if "{project:number}" in each.path], await person.token()
+    assert len(pages) > 50
+    for each in pages:
+        address = filled(each.path, other)
+        status, _, text = await person.get(address)
+        assert status in (403, 404), address
+        assert "secret-books" not in text, address
+        if each.act is not None:
+            fields = {"action": "delete", "job": f"{other}/1/1"}
+            assert (await person.post(address, fields, token))[0] in (403, 404), address
+    assert (await http.get(f"/jobq/{other}/count?state=pending")).json == 1
+
+
+async def test_every_form_needs_its_token_and_the_role_of_its_action(person: Person, http: Http, project: int) -> None:
+    await http.post(f"/jobq/{project}/push", [{"spider": "books"}])
+    await person.log_in()
+    forms, token = [each.path for each in PAGES if each.act is not None], await person.token()
+    assert len(forms) > 20
+    await give(http, person, {project: "manage"})
+    for path in forms:
+        assert (await person.post(filled(path, project), {"project": str(project)}, "0" * 64))[0] == 403, path
+    await give(http, person, {project: "view"})
+    for path in forms:
+        address = f"{filled(path, project)}?project={project}"
+        assert (await person.post(address, {"action": "delete"}, token))[0] == 403, path
+    assert (await http.get(f"/jobq/{project}/count?state=pending")).json == 1
 
 
 async def test_a_session_of_a_user_opens_no_path_of_the_api(person: Person, http: Http, project: int) -> None:
