@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 from scrapy_ext.server.auth.api_keys import add_key, key_hash
+from scrapy_ext.server.http.routes import Access
+from scrapy_ext.server.routes import ROUTES
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.engine.opening import open_engine
@@ -79,6 +83,26 @@ async def test_a_key_opens_its_projects_and_no_other(clients: dict[str, Http]) -
             403,
             "Forbidden. The key both does not open project 9003. Use another key.\n",
         )
+
+
+async def test_no_path_shows_or_changes_a_project_of_others(clients: dict[str, Http], http: Http) -> None:
+    job = (await http.post("/api/run.json", {"project": "9003", "spider": "hidden-spider"})).json["jobid"]
+    await http.post(f"/items/{job}", [{"name": "hidden-item"}])
+    before = [(await http.get(path)).text for path in (f"/jobs/{job}", f"/items/{job}", "/activity/9003")]
+    _, spider, number = job.split("/")
+    values = {"project": "9003", "project_name": "9003", "owner": "9003", "spider": spider, "job": number}
+    named = {"project": "9003", "job": job, "spider": "some", "version": "1", "state": "deleted"}
+    for route in ROUTES:
+        if route.access in (Access.ANYONE, Access.EXTRACTION, Access.AGENT):
+            continue
+        parts = re.findall(r"{(\w+)(?::(\w+))?}", route.path)
+        path = re.sub(r"{(\w+)(?::\w+)?}", lambda part: values.get(part[1], "1"), route.path)
+        query = "" if any(name in values for name, _ in parts) else f"?{urlencode(named)}"
+        for body in (b"",) if route.method in ("GET", "DELETE") else ([named], dict(named)):
+            answer = await clients["both"].call(route.method, path + query, body)
+            assert "hidden" not in answer.text, (route.method, path)
+            assert query or answer.status >= 400, (route.method, path)
+    assert [(await http.get(path)).text for path in (f"/jobs/{job}", f"/items/{job}", "/activity/9003")] == before
 
 
 async def test_no_key_of_the_platform_opens_the_extraction_service(
