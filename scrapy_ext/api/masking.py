@@ -45,6 +45,9 @@ _USER_IN_URL: Final = re.compile(
 #: The same without a scheme, as proxies are listed: name:password@host:port.
 _USER_OF_HOST: Final = re.compile(r"""(?<![\w/@:.%+-])[\w.%+-]+:[^\s@/:"'<>,]+@(?=[\w.-]+:[0-9]{1,5}\b)""")
 _URL: Final = re.compile(r"""[a-z][a-z0-9+.-]{0,20}://[^\s"'<>]+""", re.IGNORECASE)
+#: Stretch of a text in which a URL may be. Its end, and the last @ in it, bound the search for users: each :// of a page
+#: that searched to the end of the text would take a time that grows with the square of its length.
+_STRETCH: Final = re.compile(r"""[^\s"'<>]+""")
 #: Parameter of a URL or of its fragment.
 _PARAMETER: Final = re.compile(r"(?<=[?&;#])([^=&;#]{1,200})=[^&;#]+")
 
@@ -53,7 +56,14 @@ def without_user(text: str) -> str:
     """Remove the user names and passwords from the URLs in a text."""
     if "@" not in text:
         return text
-    return _USER_OF_HOST.sub("", _USER_IN_URL.sub("", text))
+    if "://" in text:
+        text = _STRETCH.sub(_without_users, text)
+    return _USER_OF_HOST.sub("", text)
+
+
+def _without_users(stretch: re.Match[str]) -> str:
+    before, at, behind = stretch[0].rpartition("@")
+    return _USER_IN_URL.sub("", before + at) + behind
 
 
 def without_secrets(text: str) -> str:
@@ -74,15 +84,15 @@ def _parameter(found: re.Match[str]) -> str:
 # ── names of settings and arguments ──
 
 #: The lookarounds exclude keyword, keyboard, monkey and author.
-_NAMES: Final = (
-    r"(?:(?<!mon)key(?!word|board)|secret|token|passw|passphrase|pwd|credential|auth(?!or(?!i[sz]))|cookie|dsn|proxy)"
-)
-_NAME: Final = re.compile(_NAMES, re.IGNORECASE)
-#: Texts that contain a secret: a password in a URL, or name=value with a secret name.
-_SECRET_TEXT: Final = re.compile(
-    rf"://[^/\s:@]*:[^/\s@]+@|{_NAMES}[\w-]*['\"]?\s?[=:]\s?['\"]?[^\s=]|-[\w-]*{_NAMES}[\w-]*\s+\S",
+_NAME: Final = re.compile(
+    r"(?:(?<!mon)key(?!word|board)|secret|token|passw|passphrase|pwd|credential|auth(?!or(?!i[sz]))|cookie|dsn|proxy)",
     re.IGNORECASE,
 )
+#: Parts of texts that contain a secret: a password in a URL; a word with a secret name, and a value behind it.
+_PASSWORD: Final = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+_WORD: Final = re.compile(r"[\w-]+")
+_VALUE: Final = re.compile(r"['\"]?\s?[=:]\s?['\"]?[^\s=]")
+_NEXT_WORD: Final = re.compile(r"\s+\S")
 
 
 def is_secret(name: str) -> bool:
@@ -100,7 +110,21 @@ def _has_secret(value: object) -> bool:
         return any(is_secret(name) or _has_secret(name) or _has_secret(each) for name, each in value.items())
     if isinstance(value, list):
         return any(_has_secret(each) for each in value)
-    return isinstance(value, str) and _SECRET_TEXT.search(value) is not None
+    return isinstance(value, str) and (_PASSWORD.search(value) is not None or any(_names_secrets(value)))
+
+
+def _names_secrets(text: str) -> Iterator[bool]:
+    """Yield for each word with a secret name whether a value follows: ``token=x``, ``token: x``, ``--token x``.
+
+    Words are searched once each, so that the time grows with the length of the text alone.
+    """
+    for word in _WORD.finditer(text):
+        start, end = word.span()
+        if _NAME.search(text, start, end) is None:
+            continue
+        option = text.find("-", start, end) + 1
+        is_option = option > 0 and _NAME.search(text, option, end) is not None
+        yield _VALUE.match(text, end) is not None or (is_option and _NEXT_WORD.match(text, end) is not None)
 
 
 # ── values of a crawl's settings in its log ──

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.api.masking import HIDDEN, Secrets, hidden, masked_values, without_user
+from scrapy_ext.api.masking import HIDDEN, Secrets, hidden, masked_values, without_secrets, without_user
 
 
 @pytest.mark.parametrize(
@@ -90,3 +90,12 @@ def test_numbers_of_stats_stay_when_a_password_is_equal() -> None:
         "last": HIDDEN,
         "by/http://p.example": [1234, {"a": "http://c.example"}],
     }
+
+
+@pytest.mark.parametrize("piece", ["-", "key", "-key", "://a:b", "://a:", "a:", "@", "a@", "--token ", "key=", "://"])
+def test_the_time_grows_with_the_length_of_a_text_alone(piece: str) -> None:
+    # A tenth of this took 23 seconds when it grew with the square, on every page with the arguments of a job.
+    text = piece * (400_000 // len(piece))
+    hidden({"a": text})
+    without_user(f"a@b {text}")
+    without_secrets(f"a@b {text}")
