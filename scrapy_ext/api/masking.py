@@ -45,8 +45,8 @@ _USER_IN_URL: Final = re.compile(
 #: The same without a scheme, as proxies are listed: name:password@host:port.
 _USER_OF_HOST: Final = re.compile(r"""(?<![\w/@:.%+-])[\w.%+-]+:[^\s@/:"'<>,]+@(?=[\w.-]+:[0-9]{1,5}\b)""")
 _URL: Final = re.compile(r"""[a-z][a-z0-9+.-]{0,20}://[^\s"'<>]+""", re.IGNORECASE)
-#: Stretch of a text in which a URL may be. Its end, and the last @ in it, bound the search for users: each :// of a page
-#: that searched to the end of the text would take a time that grows with the square of its length.
+#: Stretch of a text in which a URL may be. The last @ in it bounds the search for users: were each :// searched from to
+#: the end of the text, the time would grow with the square of its length.
 _STRETCH: Final = re.compile(r"""[^\s"'<>]+""")
 #: Parameter of a URL or of its fragment.
 _PARAMETER: Final = re.compile(r"(?<=[?&;#])([^=&;#]{1,200})=[^&;#]+")
