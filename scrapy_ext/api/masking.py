@@ -45,9 +45,9 @@ _USER_IN_URL: Final = re.compile(
 #: The same without a scheme, as proxies are listed: name:password@host:port.
 _USER_OF_HOST: Final = re.compile(r"""(?<![\w/@:.%+-])[\w.%+-]+:[^\s@/:"'<>,]+@(?=[\w.-]+:[0-9]{1,5}\b)""")
 _URL: Final = re.compile(r"""[a-z][a-z0-9+.-]{0,20}://[^\s"'<>]+""", re.IGNORECASE)
-#: Stretch of a text in which a URL may be. The last @ in it bounds the search for users: were each :// searched from to
+#: Segment of a text in which a URL may be. The last @ in it bounds the search for users: were each :// searched from to
 #: the end of the text, the time would grow with the square of its length.
-_STRETCH: Final = re.compile(r"""[^\s"'<>]+""")
+_SEGMENT: Final = re.compile(r"""[^\s"'<>]+""")
 #: Parameter of a URL or of its fragment.
 _PARAMETER: Final = re.compile(r"(?<=[?&;#])([^=&;#]{1,200})=[^&;#]+")
 
@@ -57,12 +57,12 @@ def without_user(text: str) -> str:
     if "@" not in text:
         return text
     if "://" in text:
-        text = _STRETCH.sub(_without_users, text)
+        text = _SEGMENT.sub(_without_users, text)
     return _USER_OF_HOST.sub("", text)
 
 
-def _without_users(stretch: re.Match[str]) -> str:
-    before, at, behind = stretch[0].rpartition("@")
+def _without_users(segment: re.Match[str]) -> str:
+    before, at, behind = segment[0].rpartition("@")
     return _USER_IN_URL.sub("", before + at) + behind
 
 
