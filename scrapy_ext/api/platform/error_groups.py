@@ -19,6 +19,9 @@ MOST_GROUPS: Final = 50
 _TITLE: Final = 300
 _EXAMPLE: Final = 16_000
 
+#: Characters at the begin and at the end of a traceback that are parsed: some hundred frames each. A page of a log may
+#: have a hundred lines of a megabyte each.
+_PARSED: Final = 16_000
 _HEAD: Final = "Traceback (most recent call last):"
 _FRAME: Final = re.compile(r'^ *(?:\| *)?File "(?P<path>[^"]+)", line (?P<line>[0-9]+), in (?P<function>.+)$')
 #: An address in angle brackets, as Scrapy writes requests and responses, or alone.
@@ -95,13 +98,16 @@ class RecurringError(NamedTuple):
 
 
 def parse_error(message: str) -> ParsedError:
-    """Return the parts of an error line with a traceback: of several exceptions, the frames of the last one."""
+    """Return the parts of an error line with a traceback: of several exceptions, the frames of the last one; of a long
+    traceback, those at its begin and its end."""
     before, _, after = message.rpartition(_HEAD)
     if not before and not after.startswith("\n"):
         return ParsedError(message.strip(), [], "")
     lead = message.partition(_HEAD)[0].strip()
     frames: list[Frame] = []
     rest: list[str] = []
+    if len(after) > 2 * _PARSED:
+        after = f"{after[:_PARSED]}\n{after[-_PARSED:].partition(chr(10))[2]}"
     for line in after.split("\n")[1:]:
         if found := _FRAME.match(line):
             frames.append(Frame(found["path"], int(found["line"]), found["function"]))

@@ -20,6 +20,8 @@ from scrapy_ext.server.ui.field_names import job_word, request_word
 
 _CELL: Final = 160
 _LONG: Final = 20_000
+#: Maximum characters of an address that becomes a link: a page of requests with a megabyte each had 65 MB of links.
+_LINK: Final = 8_192
 HIDDEN: Final = "••••••"
 MINUS: Final = "\N{MINUS SIGN}"
 _KINDS: Final[Mapping[type, str]] = {
@@ -296,8 +298,8 @@ def broken(text: str) -> Markup:
 
 
 def web_address(value: object) -> str | None:
-    """Return a value if it is an http(s) URL, which may become a link."""
-    if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
+    """Return a value if it is an http(s) URL, which may become a link. Few sites accept longer ones than ``_LINK``."""
+    if isinstance(value, str) and len(value) <= _LINK and value[:8].lower().startswith(("http://", "https://")):
         return value
     return None
 

@@ -127,3 +127,15 @@ def test_an_error_of_several_jobs_has_the_numbers_of_all_and_the_example_of_the_
     assert (first.first, first.last, first.line, first.example) == (200, 309, 300 % 7, "KeyError: 'b' at 300")
     assert first.in_a_line == "KeyError: 'b' × 5 (parse, shop.py:4)"
     assert newest[0].count == 1
+
+
+def test_of_a_long_traceback_the_frames_at_both_ends_are_parsed() -> None:
+    # A page with 60 lines of 460 KB kept the server from other work for two seconds.
+    frames = "".join(f'  File "/srv/shop/deep.py", line {number}, in step\n    step()\n' for number in range(20_000))
+    error = parse_error(f"failed\nTraceback (most recent call last):\n{frames}RecursionError: too deep")
+    lines = [frame.line for frame in error.frames]
+    assert len(lines) < 1000
+    assert (lines[0], lines[-1], lines) == (0, 19_999, sorted(lines))
+    assert (error.lead, error.exception) == ("failed", "RecursionError: too deep")
+    long = parse_error(KEY_ERROR + "x" * 100_000)
+    assert [frame.line for frame in long.frames] == [frame.line for frame in parse_error(KEY_ERROR).frames]

@@ -63,3 +63,11 @@ def test_no_share_of_some_is_0_and_none_without_all_is_100() -> None:
         "over 99 %",
         "100 %",
     ]
+
+
+def test_an_address_becomes_a_link_unless_it_makes_a_page_large() -> None:
+    address = "HTTPS://shop.example/?" + "a" * 8_170
+    assert shapes.web_address(address) == address
+    assert shapes.web_address(address + "a") is None
+    assert shapes.web_address("javascript://http://a") is None
+    assert shapes.web_address(None) is None
