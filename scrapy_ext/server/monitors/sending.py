@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import mimetypes
 import os
 import re
 import sys
@@ -197,6 +198,7 @@ def _send(task: SendTask) -> SendOutcome:
         return SendOutcome(False, "the address is not one that Apprise accepts")
     from scrapy_ext.server.net import guard as _loaded  # noqa: F401 - before the hook
 
+    mimetypes.init()  # as above: it reads files of the system
     sys.addaudithook(guard)
     with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as log:  # type: ignore[no-untyped-call]
         accepted = bool(receiver.notify(title=task.title, body=task.body, body_format=apprise.NotifyFormat.TEXT))
