@@ -149,7 +149,7 @@ class ItemStoragePipeline:
     def _refuse(self, item: object, error: UnstorableItemError) -> None:
         self._count("platform/items/refused")
         if not isinstance(error, NotAnItemError):
-            logger.error("%s was not stored: an item of type %s: %s", self._place(), type(item).__qualname__, error)
+            logger.error("An item of type %s was not stored: %s (%s)", type(item).__qualname__, error, self._place())
         elif not self._has_warned:
             # Logged once: Scrapy accepts such objects silently, and usually all items are affected.
             self._has_warned = True

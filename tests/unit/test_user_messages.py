@@ -141,7 +141,9 @@ HANDLED: Final = re.compile(
 )
 #: An error as the cause, which has its own remedy.
 NESTED: Final = re.compile(
-    r"(?:^|: |, |\(|\. )\{[^{}]*(?:error|outcome|failure|reason|fault|remedy|refus|output|over\()[^{}]*\}\W*$",
+    r"(?:^|: |, |\(|\. )\{[^{}]*(?:error|outcome|failure|reason|fault|remedy|refus|output|over\()[^{}]*\}"
+    # The place after it.
+    r"(?: \(\{[^{}]*place[^{}]*\}\))?\W*$",
     re.IGNORECASE,
 )
 

@@ -146,7 +146,9 @@ def test_a_spider_checks_callbacks_and_makes_the_fingerprints(adding: Adding) ->
     assert adding.counts("https://a.example/", "--spider", "own") == (1, 0, 0)
     (fp,) = adding.queued()
     assert fp.startswith(b"own".hex())
-    assert "there is no spider 'nobody'. Known are: own, shop" in adding.add("https://a/", "--spider", "nobody", code=1)
+    assert "there is no spider 'nobody'; use one of: own, shop" in adding.add(
+        "https://a/", "--spider", "nobody", code=1
+    )
 
 
 @pytest.mark.long
