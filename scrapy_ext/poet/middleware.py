@@ -17,16 +17,21 @@ from weakref import WeakKeyDictionary, WeakMethod
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 
+from scrapy_ext import settings as names
+from scrapy_ext.api.extraction.fields import MIN_PROBABILITY
 from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.extraction.content import need
 from scrapy_ext.crawl.extraction.rule_files import SiteRules
 
 logger = logging.getLogger(__name__)
 _CACHED: Final = (
-    "Scrapy's HTTP cache is on, and the files of rules of sites do not count in it for items that only page objects "
-    "request: empty the cache after a change of the rules, or such items are still those of the old rules"
+    "Scrapy's HTTP cache is on, and %s not count in it for items that only page objects request: empty the cache after "
+    "a change of %s, or such items are still those of before"
 )
+_CACHED_RULES: Final = ("the files of rules of sites do", "the rules")
+_CACHED_PROBABILITY: Final = (f"{MIN_PROBABILITY} of EXTRACT_API_PARAMS does", "it")
 
 #: Maps a request to the fields that its dependencies need.
 Lookup = Callable[[Request], Mapping[str, Any]]
@@ -53,11 +58,19 @@ class PoetMiddleware:
         lookup = None if method is None else method()
         if lookup is None:
             raise NotConfigured
-        if crawler.settings.getbool("HTTPCACHE_ENABLED") and SiteRules.of(crawler.settings):
-            logger.warning(_CACHED)
+        if crawler.settings.getbool("HTTPCACHE_ENABLED"):
+            _warn_of_cache(crawler.settings)
         return cls(lookup)
 
     def process_request(self, request: Request) -> None:
         fields = self._lookup(request)
         if fields:
             need(request, fields)
+
+
+def _warn_of_cache(settings: BaseSettings) -> None:
+    """Warn of settings that change items in the cache which no field of their requests names."""
+    if SiteRules.of(settings):
+        logger.warning(_CACHED, *_CACHED_RULES)
+    if MIN_PROBABILITY in names.EXTRACT_API_PARAMS.read(settings):
+        logger.warning(_CACHED, *_CACHED_PROBABILITY)

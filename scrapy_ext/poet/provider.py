@@ -22,8 +22,9 @@ from web_poet.serialization import SerializedLeafData, register_serialization
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS
-from scrapy_ext.api.extraction.fields import source_of
+from scrapy_ext.api.extraction.fields import OF_KIND, source_of
 from scrapy_ext.api.extraction.rules import BODY_ONLY
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.compatibility.items import item_class
 from scrapy_ext.crawl.extraction.content import needed_of
@@ -118,6 +119,8 @@ class ExtractProvider(PageObjectInputProvider):
         """Return a request for the outputs that the response lacks."""
         asked = {name: value for name, value in _asked(request).items() if name not in (*OUTPUTS, *BODY_ONLY)}
         fields = _fields(missing, asked, self._params, wants_page=AnyResponse in missing) or {"httpResponseBody": True}
+        if fields.keys().isdisjoint(EXTRACT_TYPES):
+            asked = {name: value for name, value in asked.items() if name not in OF_KIND}
         meta: dict[str, Any] = {name: request.meta[name] for name in _KEPT_META if name in request.meta}
         meta["extract_api"] = {**asked, **fields}
         return request.replace(
@@ -198,12 +201,12 @@ def _is_left_out(dependency: object, response: Response) -> bool:
 
 
 def _not_there(dependency: Callable[..., Any], response: Response) -> Exception:
-    name = dependency.__name__
+    name, url = dependency.__name__, without_user(response.url)
     if _is_left_out(dependency, response):
-        return LeftOutError(f"{name} of {response.url} is left out: its probability is below minProbability")
+        return LeftOutError(f"{name} of {url} is left out: its probability is below minProbability")
     if FLAG not in response.flags:
         return RuntimeError(
-            f"{name} of {response.url} cannot be provided: the request did not go through the extraction service. "
+            f"{name} of {url} cannot be provided: the request did not go through the extraction service. "
             "Enable scrapy_ext.downloadermiddlewares.ExtractMiddleware, or the add-on with EXTRACT_API_ENABLED."
         )
     output = _OUTPUTS.get(dependency, "page")

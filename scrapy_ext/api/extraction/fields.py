@@ -84,6 +84,8 @@ OPTIONS: Final = {kind: f"{kind}Options" for kind in EXTRACT_TYPES}
 #: Field with the least probability of items and entries, and the member of results that has what is left out.
 MIN_PROBABILITY: Final = "minProbability"
 LEFT_OUT: Final = "leftOut"
+#: Fields that a request without a kind must not have.
+OF_KIND: Final = ("customAttributes", "fieldSources", "extractRules", MIN_PROBABILITY)
 
 #: Output of a page as Markdown, with its options: of this package's service alone.
 MARKDOWN: Final = "markdown"

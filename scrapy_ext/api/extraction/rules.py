@@ -22,7 +22,7 @@ from scrapy_ext.api.extraction.fields import (
     EXTRACT_TYPES,
     FIELDS,
     MADE_OF_PAGE,
-    MIN_PROBABILITY,
+    OF_KIND,
     OUTPUTS,
     PAGE_OPTIONS,
     JsonType,
@@ -415,9 +415,8 @@ def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
     """``customAttributes``, ``fieldSources``, ``extractRules`` and ``minProbability`` require automatic extraction."""
     kinds = [kind for kind in EXTRACT_TYPES if fields.get(kind)]
     if not kinds:
-        names = ("customAttributes", "fieldSources", EXTRACT_RULES, MIN_PROBABILITY)
         remedy = f"Request one of {', '.join(EXTRACT_TYPES)}."
-        yield from _each_set(fields, names, "needs a kind of automatic extraction", remedy)
+        yield from _each_set(fields, OF_KIND, "needs a kind of automatic extraction", remedy)
     elif _is_set(fields, EXTRACT_RULES):
         for fault in islice(faults_of_kind(kinds[0], fields[EXTRACT_RULES]), MAX_VIOLATIONS):
             yield _incompatible(fault.field, fault.rule, fault.remedy)

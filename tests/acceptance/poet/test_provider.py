@@ -22,8 +22,9 @@ from web_poet.serialization import deserialize_leaf, serialize_leaf
 from zyte_common_items import Article, AutoProductPage, Product, ProductList, Serp
 
 from scrapy_ext.addon import Addon
+from scrapy_ext.api.extraction import EXTENSIONS, check
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
-from scrapy_ext.crawl.extraction.content import need
+from scrapy_ext.crawl.extraction.content import content_of, need
 from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.crawl.extraction.response import to_response
 from scrapy_ext.poet.middleware import PoetMiddleware, set_lookup
@@ -450,6 +451,28 @@ async def test_an_item_that_is_left_out_is_not_asked_for_again_either():
         await provider({Product}, request, response, injector.crawler)
 
 
+async def test_the_error_of_an_item_that_is_left_out_has_no_password():
+    injector = get_injector_for_testing({ExtractProvider: 1})
+    (provider,) = injector.providers
+    request = Request("https://ann:secret@shop.example/", needs_item, meta={"extract_api": {"product": True}})
+    response = to_response(request, {"leftOut": {"product": {"count": 1, "probability": 0.2}}, "url": request.url})
+    with pytest.raises(LeftOutError, match=r"Product of https://shop\.example/ is left out"):
+        await provider({Product}, request, response, injector.crawler)
+
+
+@pytest.mark.parametrize("missing", [BrowserHtml, Screenshot])
+def test_a_request_made_apart_without_an_item_has_no_field_of_items(missing):
+    injector = get_injector_for_testing({ExtractProvider: 1})
+    (provider,) = injector.providers
+    of_items = {"product": True, "minProbability": 0.5, "fieldSources": True, "extractRules": {"name": {"css": "h1"}}}
+    request = Request("https://shop.example/", meta={"extract_api": {**of_items, "geolocation": "DE"}})
+    body = content_of(provider._request_for({missing}, request), {})
+    assert check(body.fields, extra_fields=EXTENSIONS) == []
+    assert body.fields.keys().isdisjoint(of_items)
+    with_item = content_of(provider._request_for({missing, Product}, request), {})
+    assert with_item.fields.keys() >= of_items.keys()
+
+
 async def test_a_request_made_apart_is_as_that_of_the_page_but_for_what_it_asks_for():
     injector = get_injector_for_testing({ExtractProvider: 1})
     (provider,) = injector.providers
@@ -512,6 +535,18 @@ def test_a_cache_that_does_not_know_rules_of_sites_is_reported(tmp_path, caplog,
     set_lookup(crawler, lookups.of)
     PoetMiddleware.from_crawler(crawler)
     assert ("empty the cache" in caplog.text) == (cache and rules)
+
+
+@pytest.mark.parametrize(
+    ("cache", "params"), [(True, {"minProbability": 0.5}), (True, {}), (False, {"minProbability": 1})]
+)
+def test_a_cache_that_does_not_know_the_least_probability_is_reported(caplog, cache, params):
+    crawler = get_crawler(settings_dict={"HTTPCACHE_ENABLED": cache, "EXTRACT_API_PARAMS": params})
+    lookups = NoFields()
+    set_lookup(crawler, lookups.of)
+    PoetMiddleware.from_crawler(crawler)
+    reported = "minProbability of EXTRACT_API_PARAMS does not count in it" in caplog.text
+    assert reported == (cache and bool(params))
 
 
 def test_a_screenshot_can_be_stored_by_scrapy_poet():
