@@ -109,7 +109,7 @@ def _markdown_options(options: dict[str, Any]) -> Iterator[Violation]:
 
 def _min_probability(least: float) -> Iterator[Violation]:
     if not 0 <= least <= 1:
-        yield Violation(MIN_PROBABILITY, f"must be 0 to 1, got {least}", "Write 0.5 for 50 %, for example.")
+        yield Violation(MIN_PROBABILITY, f"must be 0 to 1, got {least}"[:120], "Write 0.5 for 50 %, for example.")
 
 
 EXTENSION_FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {

@@ -52,4 +52,4 @@ def _probability_of(item: object) -> float | None:
     """Return the probability in the metadata of an item or entry; None without one, or if it is no number."""
     metadata = item.get("metadata") if isinstance(item, Mapping) else None
     sure = metadata.get("probability") if isinstance(metadata, Mapping) else None
-    return float(sure) if isinstance(sure, int | float) and not isinstance(sure, bool) else None
+    return sure if isinstance(sure, int | float) and not isinstance(sure, bool) else None

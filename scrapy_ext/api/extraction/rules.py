@@ -415,7 +415,8 @@ def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
     """``customAttributes``, ``fieldSources``, ``extractRules`` and ``minProbability`` require automatic extraction."""
     kinds = [kind for kind in EXTRACT_TYPES if fields.get(kind)]
     if not kinds:
-        remedy = f"Request one of {', '.join(EXTRACT_TYPES)}."
+        # With a search, they are refused as well.
+        remedy = f"Request one of {', '.join(kind for kind in EXTRACT_TYPES if kind != 'serp')}."
         yield from _each_set(fields, OF_KIND, "needs a kind of automatic extraction", remedy)
     elif _is_set(fields, EXTRACT_RULES):
         for fault in islice(faults_of_kind(kinds[0], fields[EXTRACT_RULES]), MAX_VIOLATIONS):

@@ -40,7 +40,8 @@ def test_entries_are_left_out_by_their_own_probabilities() -> None:
 
 
 def test_values_of_other_forms_in_an_answer_stay() -> None:
-    item = {"products": [{"metadata": {"probability": "low"}}, {"metadata": []}, 5], "items": {"metadata": None}}
+    other = [{"metadata": {"probability": "low"}}, {"metadata": {"probability": 10**400}}, {"metadata": []}, 5]
+    item = {"products": other, "items": {"metadata": None}}
     assert without_doubtful("productList", item, 1.0) == (item, {})
 
 
@@ -55,6 +56,7 @@ def test_it_is_a_number_from_0_to_1(least: float) -> None:
     [
         (-0.1, "must be 0 to 1, got -0.1"),
         (90, "must be 0 to 1, got 90"),
+        pytest.param(10**400, "must be 0 to 1, got 10000000", id="long"),
         (float("nan"), "must be 0 to 1, got nan"),
         ("0.5", "must be a number, got a string"),
         (True, "must be a number, got a boolean"),
@@ -64,6 +66,13 @@ def test_it_is_a_number_from_0_to_1(least: float) -> None:
 def test_other_values_are_refused_with_the_rule_and_a_remedy(least: object, rule: str) -> None:
     (fault,) = faults(product=True, minProbability=least)
     assert fault.startswith(f"minProbability: {rule}")
+    assert len(fault) < 250
+
+
+def test_the_remedy_of_a_request_without_a_kind_names_none_that_is_refused_as_well() -> None:
+    (fault,) = faults(browserHtml=True, minProbability=0.5)
+    named = fault.partition("Request one of ")[2].rstrip(".").split(", ")
+    assert [kind for kind in named if faults(**{kind: True}, minProbability=0.5)] == []
 
 
 def test_it_needs_a_kind_that_has_probabilities() -> None:
