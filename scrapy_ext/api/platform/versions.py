@@ -90,6 +90,12 @@ class Versions(msgspec.Struct):
     versions: list[Version]
 
 
+def not_runnable(name: str, state: VersionState) -> str:
+    """Return the sentences about a version that is not ready."""
+    remedy = "Wait until it is checked." if state is VersionState.UPLOADED else "Deploy it again."
+    return f"Version {name} is {state.value}: no job can run it. {remedy}"
+
+
 def version_faults(name: str) -> list[Violation]:
     if name == LOCAL:
         return [

@@ -196,7 +196,7 @@ async def _make_current(call: Call) -> Response:
     if found is None:
         raise _no_version(project, name)
     if not await call.store.versions.make_current(project, name):
-        raise Refusal(409, f"Version {name} is {found.shown.state.value}: no job can run it. Deploy it again.")
+        raise Refusal(409, versions.not_runnable(name, found.shown.state))
     found = await call.store.versions.named(project, name)
     if found is None:
         raise _no_version(project, name)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.changes import ChangeEvents
-from scrapy_ext.api.platform.versions import MAX_ARCHIVE, Version, VersionState
+from scrapy_ext.api.platform.versions import MAX_ARCHIVE, Version, VersionState, not_runnable
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.deploying import Upload
 from scrapy_ext.server.http.answers import Refusal
@@ -128,9 +128,7 @@ async def _act(visit: Visit) -> Response:
     match visit.form.get("action"):
         case "use":
             if not await store.make_current(project, version.version):
-                raise Refusal(
-                    409, f"Version {version.version} is {version.state.value}: no job can run it. Deploy it again."
-                )
+                raise Refusal(409, not_runnable(version.version, version.state))
             await visit.note(ChangeEvents.VERSION_CHOSEN, version=version.version)
             return visit.redirect(f"{every}/{version.deploy_id}", "version-chosen")
         case "delete":

@@ -114,6 +114,17 @@ async def test_the_page_of_a_version_repeats_its_check_if_that_was_interrupted(
     await eventually_async(lambda: http.get(path), lambda answer: "Error of the check" in answer.text)
 
 
+async def test_a_version_that_is_being_checked_becomes_current_later(http: Http, store: Store, project: int) -> None:
+    number = await store.versions.begin(project, NewVersion("1.0", "wheel", "shop.settings", 4, "f" * 64, ""), "anna")
+    await store.versions.put(project, number, 0, b"code")
+    await store.versions.arrived(project, number)
+    remedy = "no job can run it. Wait until it is checked."
+    refused = page(await submit(http, f"/ui/{project}/versions/{number}", {"action": "use"}), 409)
+    assert remedy in " ".join(texts(refused, "//main//p"))
+    answer = await http.post(f"/api/projects/{project}/versions/1.0/current")
+    assert (answer.status, remedy in answer.text) == (409, True)
+
+
 async def test_a_failed_version_shows_its_error_and_cannot_become_current(
     http: Http, store: Store, project: int
 ) -> None:
@@ -123,7 +134,8 @@ async def test_a_failed_version_shows_its_error_and_cannot_become_current(
     shown = page(await http.get(path))
     assert "more of it" in texts(shown, "//pre")[0]
     assert "Make current" not in texts(shown, "//main//button")
-    page(await submit(http, path, {"action": "use"}), 409)
+    refused = page(await submit(http, path, {"action": "use"}), 409)
+    assert "Version 1.1 is failed: no job can run it. Deploy it again." in " ".join(texts(refused, "//main//p"))
     assert await current(http, project) == ["1.0"]
     page(await submit(http, path, {"action": "explode"}), 400)
     assert done(await submit(http, path, {"action": "delete"})) == "Deleted."
