@@ -13,6 +13,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.masking import without_user
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.commit.events import Lot, OpenBatch, Report, Stored
 from scrapy_ext.crawl.commit.execution import Committer
@@ -177,13 +178,23 @@ class Results:
         """Add an item of a request; return false if the request is complete. The item of a task that an earlier attempt
         left behind is dropped, for the later one makes it again."""
         if entry.is_superseded:
-            self._crawler.stats.inc_value("frontier/superseded_items")
+            self._drop_item(entry)
             return True
         if not self._memory.tracker.is_open(entry):
             return False
         entry.add_item(record)
         self._stage_if_large(entry)
         return True
+
+    def _drop_item(self, entry: Entry) -> None:
+        if not self._crawler.stats.get_value("frontier/superseded_items", 0):
+            logger.warning(
+                "An item is dropped: a task that a callback of %s left behind scraped it after the callback had failed "
+                "or the crawl had begun to close, and the next attempt makes it again. Further ones are only counted, "
+                "in stat frontier/superseded_items. Wait in a callback for the tasks that it starts",
+                without_user(entry.request.url),
+            )
+        self._crawler.stats.inc_value("frontier/superseded_items")
 
     @property
     def finished_bytes(self) -> int:

@@ -52,6 +52,17 @@ def test_a_late_item_of_a_failed_attempt_is_dropped_because_the_next_one_makes_i
     assert crawler.stats.get_value("frontier/superseded_items") == 1
 
 
+def test_the_first_item_that_is_dropped_is_reported(
+    tracker: Tracker, results: Results, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = finished(tracker)
+    tracker.again(first, Request(URL))
+    for item in (b"late", b"later"):
+        results.add_item(first, item)
+    (warning,) = caplog.messages
+    assert warning.startswith(f"An item is dropped: a task that a callback of {URL} left behind")
+
+
 def test_a_late_item_of_a_request_that_ran_once_is_not_of_the_request(tracker: Tracker, results: Results) -> None:
     entry = finished(tracker)
     assert not results.add_item(entry, b"late")
