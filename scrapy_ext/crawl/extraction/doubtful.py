@@ -50,12 +50,14 @@ def is_left_out(result: Mapping[str, Any], kind: str) -> bool:
 
 def without_doubts(fields: Mapping[str, Any], result: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a request without what is below its ``minProbability``. A service may have left it out, and
-    one may accept the field and ignore it."""
+    one may accept the field and ignore it, or have a ``leftOut`` of its own."""
     least = fields.get(MIN_PROBABILITY)
     kind = next((kind for kind in EXTRACT_TYPES if isinstance(result.get(kind), Mapping)), None)
-    if least is None or kind is None or isinstance(result.get(LEFT_OUT), Mapping):
+    if least is None or kind is None:
         return result
     item, left_out = without_doubtful(kind, result[kind], least)
+    if not left_out and isinstance(result.get(LEFT_OUT), Mapping):
+        return result
     changed = {**result, kind: item, LEFT_OUT: msgspec.to_builtins(left_out)}
     if item is None:
         del changed[kind]

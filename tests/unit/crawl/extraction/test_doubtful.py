@@ -45,10 +45,16 @@ def test_the_answer_of_a_service_without_it_is_reduced_here() -> None:
 
 
 def test_an_answer_stays_if_the_service_reduced_it_or_nothing_is_to_be_left_out() -> None:
-    for answer in (result(0.2, leftOut={}), {"url": URL, "browserHtml": "<p>"}):
+    reduced = result(0.8, leftOut={"items": {"count": 2, "probability": 0.1}})
+    for answer in (result(0.8, leftOut={}), reduced, {"url": URL, "browserHtml": "<p>"}):
         assert without_doubts(FIELDS, answer) is answer
     answer = result(0.2)
     assert without_doubts({"url": URL, "product": True}, answer) is answer
+
+
+def test_an_answer_with_a_member_of_that_name_and_a_doubtful_item_is_reduced_all_the_same() -> None:
+    found = without_doubts(FIELDS, result(0.2, leftOut={"pages": 3}))
+    assert found == {"url": URL, "leftOut": {"product": {"count": 1, "probability": 0.2}}}
 
 
 def test_for_every_request_it_counts_with_a_kind_alone() -> None:
