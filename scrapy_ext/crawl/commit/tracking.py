@@ -72,8 +72,6 @@ class Entry:
     is_interrupted: bool = False
     #: Keys of the paid answers that it has used.
     answers: list[bytes] = field(default_factory=list)
-    #: Whether a later attempt, here or in the next run, makes its items again.
-    is_superseded: bool = False
 
     @property
     def is_local(self) -> bool:
@@ -213,7 +211,6 @@ class Tracker:
     def again(self, entry: Entry, request: Request) -> Entry:
         """Return the entry of the next attempt of a complete one: tasks that a callback left behind keep the former
         entry, so that nothing of them counts for the next attempt."""
-        entry.is_superseded = True
         following = Entry(entry.fp, request, entry.host, entry.stored, None, entry.slot, entry.request_bytes)
         following.attempt = entry.attempt + 1
         following.answers = entry.answers

@@ -13,7 +13,6 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
-from scrapy_ext.api.masking import without_user
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.commit.events import Lot, OpenBatch, Report, Stored
 from scrapy_ext.crawl.commit.execution import Committer
@@ -175,26 +174,16 @@ class Results:
             self._finished.add(entry, self._memory.tracker.unfinished)
 
     def add_item(self, entry: Entry, record: bytes) -> bool:
-        """Add an item of a request; return false if the request is complete. The item of a task that an earlier attempt
-        left behind is dropped, for the later one makes it again."""
-        if entry.is_superseded:
-            self._drop_item(entry)
-            return True
+        """Add an item of a request; return false if the request is complete.
+
+        Tasks that a callback has left behind may come too late. Their items are stored apart, though a later attempt may
+        make them again: nobody knows whether it does.
+        """
         if not self._memory.tracker.is_open(entry):
             return False
         entry.add_item(record)
         self._stage_if_large(entry)
         return True
-
-    def _drop_item(self, entry: Entry) -> None:
-        if not self._crawler.stats.get_value("frontier/superseded_items", 0):
-            logger.warning(
-                "An item is dropped: a task that a callback of %s left behind scraped it after the callback had failed "
-                "or the crawl had begun to close, and the next attempt makes it again. Further ones are only counted, "
-                "in stat frontier/superseded_items. Wait in a callback for the tasks that it starts",
-                without_user(entry.request.url),
-            )
-        self._crawler.stats.inc_value("frontier/superseded_items")
 
     @property
     def finished_bytes(self) -> int:
@@ -245,7 +234,6 @@ class Results:
         )
         if decided is Verdict.LEAVE:
             self.left_items += len(entry.items)
-            entry.is_superseded = True
             self._committer.discard(entry)
             return
         if decided is Verdict.RUN_AGAIN and entry.stored is not None:

@@ -41,26 +41,14 @@ def finished(tracker: Tracker) -> Entry:
     return entry
 
 
-def test_a_late_item_of_a_failed_attempt_is_dropped_because_the_next_one_makes_it_again(
-    crawler: Any, tracker: Tracker, results: Results
+def test_a_late_item_of_a_failed_attempt_is_neither_lost_nor_of_the_next_one(
+    tracker: Tracker, results: Results
 ) -> None:
     first = finished(tracker)
     second = tracker.again(first, Request(URL))
-    assert results.add_item(first, b"late")
+    assert not results.add_item(first, b"late"), "it is stored apart"
     assert results.add_item(second, b"again")
     assert (first.items, second.items) == ([], [b"again"])
-    assert crawler.stats.get_value("frontier/superseded_items") == 1
-
-
-def test_the_first_item_that_is_dropped_is_reported(
-    tracker: Tracker, results: Results, caplog: pytest.LogCaptureFixture
-) -> None:
-    first = finished(tracker)
-    tracker.again(first, Request(URL))
-    for item in (b"late", b"later"):
-        results.add_item(first, item)
-    (warning,) = caplog.messages
-    assert warning.startswith(f"An item is dropped: a task that a callback of {URL} left behind")
 
 
 def test_a_late_item_of_a_request_that_ran_once_is_not_of_the_request(tracker: Tracker, results: Results) -> None:
