@@ -176,8 +176,8 @@ class Results:
     def add_item(self, entry: Entry, record: bytes) -> bool:
         """Add an item of a request; return false if the request is complete.
 
-        Tasks that a callback has left behind may come too late. Their items are stored apart, though a later attempt may
-        make them again: nobody knows whether it does.
+        Tasks that a callback has left behind may come too late. Their items are stored apart, though a later attempt
+        may make them again: nobody knows whether it does.
         """
         if not self._memory.tracker.is_open(entry):
             return False
