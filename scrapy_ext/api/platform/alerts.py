@@ -133,8 +133,8 @@ def url_faults(url: str) -> Iterator[Violation]:
 
 
 def _parameters(url: str) -> set[str]:
-    """Return the names that Apprise may take for those of parameters."""
-    names = (part.partition("=")[0] for part in _SEPARATOR.split(url)[1:])
+    """Return the names that Apprise may take for those of parameters with a value: ``#attach`` is a channel."""
+    names = (part.partition("=")[0] for part in _SEPARATOR.split(url)[1:] if "=" in part)
     return {unquote(name.replace("+", " ")).strip().lower().lstrip("+-: ") for name in names}
 
 

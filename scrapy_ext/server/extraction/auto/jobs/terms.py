@@ -133,7 +133,8 @@ def salary_in(text: str | None, place: Place) -> BaseSalary | None:
     if not raw or len(raw) > MAX_SALARY_LENGTH:
         return None
     text = normalised(raw)
-    amounts = [amount for amount in amounts_in(text, place) if amount.sign]
+    # Not read as numbers of the place: no salary has three decimals, and pages write 3.500 € in English, £30,000 in German.
+    amounts = [amount for amount in amounts_in(text) if amount.sign]
     if not amounts:
         return None
     low, high = _range(text, amounts)

@@ -245,6 +245,23 @@ def test_relative_dates_are_days_before_the_download_where_they_name_a_day(text:
     assert item.get("datePublished") in expected
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "least", "most"),
+    [
+        ("en", "€3.500 per month", "3500", "3500"),
+        ("en", "8.000 - 10.000 PLN / month", "8000", "10000"),
+        ("de", "€ 45,000 - € 55,000 p.a.", "45000", "55000"),
+        ("nl", "£30,000 per annum", "30000", "30000"),
+        ("en", "$18.50 per hour", "18.5", "18.5"),
+        ("de", "15,50 € pro Stunde", "15.5", "15.5"),
+    ],
+)
+def test_thousands_of_a_salary_are_those_of_any_language(language: str, text: str, least: str, most: str) -> None:
+    html = f"<html lang={language}><title>Cook</title><main><h1>Cook</h1><p>{text}</p></main>"
+    salary = extract("jobPosting", html, "https://example.com/jobs/1")["baseSalary"]
+    assert (salary["valueMin"], salary["valueMax"]) == (least, most)
+
+
 def test_signs_without_a_width_do_not_split_a_salary() -> None:
     found = salary_in("Plat 50 000 \u200d–\u200d 80 000 Kč", place_of("https://example.cz/"))
     assert found is not None

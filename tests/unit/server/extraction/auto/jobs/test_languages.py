@@ -427,6 +427,13 @@ def test_types_of_employment_are_known_in_many_languages(text: str, kind: str) -
         ("600 000 ₽ в год", "annual"),
         ("120.000 zł rocznie", "annual"),
         ("500 000 kr per år", "annual"),
+        ("150 kr/timmen, minst 18 år", "hourly"),
+        ("Denne stilling: 40.000 kr. om måneden", "monthly"),
+        ("35 000 kr/mån", "monthly"),
+        ("Rp 5.000.000 per bulan, 6 hari kerja, 8 jam kerja", "monthly"),
+        ("5 000 zł w skali roku", "annual"),
+        ("30 000 Kč/rok", "annual"),
+        ("50 € denne", "daily"),
         ("연봉 4,000만원", "annual"),
     ],
 )
@@ -434,7 +441,19 @@ def test_the_time_of_a_salary_is_known_in_many_languages(text: str, rate: str) -
     assert rate_in(text) == rate
 
 
-@pytest.mark.parametrize("text", ["$30,000 for a full-time man", "£20,000, a fast-paced team", "€40,000 meeting goals"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$30,000 for a full-time man",
+        "£20,000, a fast-paced team",
+        "€40,000 meeting goals",
+        "40.000 kr. i denne stilling",
+        "6 000 zł, praca od 2025 roku",
+        "Rok założenia 1999, kapitał 5000 zł",
+        "150 kr, mån-fre",
+        "£3,000 at a jam factory",
+    ],
+)
 def test_words_of_one_language_are_no_times_of_another(text: str) -> None:
     assert rate_in(text) is None
 

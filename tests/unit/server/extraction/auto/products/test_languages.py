@@ -79,6 +79,30 @@ def test_an_offer_is_read_in_its_language(
         assert item["availability"] == availability
 
 
+@pytest.mark.parametrize(
+    ("text", "availability"),
+    [
+        ("Solo queda uno disponible", "InStock"),
+        ("Piano disponible", "InStock"),
+        ("Canon disponibile", "InStock"),
+        ("Canon en stock", "InStock"),
+        ("Olej i lager", "InStock"),
+        ("Nicht im Lagerverkauf", None),
+        ("Ekki til inntöku", None),
+        ("Поступление на склад 5 мая", None),
+        ("На складе", "InStock"),
+        ("На склад", "InStock"),
+        ("स्टॉक में मौजूद नहीं", "OutOfStock"),
+        ("Није на стању", "OutOfStock"),
+        ("Nuk është në stok", "OutOfStock"),
+        ("Skladem není", "OutOfStock"),
+        ("Nije dostupno", None),
+    ],
+)
+def test_words_of_the_stock_inside_others_and_denied_ones_are_not_taken(text: str, availability: str | None) -> None:
+    assert availability_in(text) == availability
+
+
 #: Labels of the brand, the shop's number, the manufacturer's and the global one by language.
 LABELS: Final = {
     "de": ("Hersteller", "Artikelnummer", "Herstellernummer", "EAN"),
