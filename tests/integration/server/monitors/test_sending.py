@@ -120,6 +120,11 @@ def test_a_wrong_address_is_refused_without_repeating_it(url: str, rule: str) ->
     assert not url or url not in str(raised.value).replace("slack://TOKEN", "").replace("the scheme syslog", "")
 
 
+@pytest.mark.parametrize("url", ["slack://a/b/c/#attach/#template", "rocket://user:pass@host/#keyfile"])
+def test_a_channel_with_the_name_of_a_parameter_is_accepted(url: str) -> None:
+    assert target_of({"name": "on-call", "url": url}).url == url
+
+
 def test_a_template_that_a_service_keeps_is_no_file() -> None:
     url = "sendgrid://key:from@a.example/to@b.example/?template=d-1234"
     assert target_of({"name": "on-call", "url": url}).url == url
