@@ -107,7 +107,7 @@ def parse_error(message: str) -> ParsedError:
     frames: list[Frame] = []
     rest: list[str] = []
     if len(after) > 2 * _PARSED:
-        after = f"{after[:_PARSED]}\n{after[-_PARSED:].partition(chr(10))[2]}"
+        after = f"{after[:_PARSED]}\n{_end_of(after)}"
     for line in after.split("\n")[1:]:
         if found := _FRAME.match(line):
             frames.append(Frame(found["path"], int(found["line"]), found["function"]))
@@ -118,6 +118,15 @@ def parse_error(message: str) -> ParsedError:
         elif line.strip():
             rest.append(line.strip())
     return ParsedError(lead, frames, "\n".join(rest))
+
+
+def _end_of(traceback: str) -> str:
+    """Return the last part of a long traceback, from the begin of a line: at a long message, from its last frame on."""
+    start = len(traceback) - _PARSED
+    last = traceback.rfind('\n  File "', _PARSED, start)
+    if last >= 0 and traceback.find('\n  File "', start) < 0:
+        return traceback[last + 1 : last + 1 + _PARSED]
+    return traceback[start:].partition("\n")[2]
 
 
 def title_of(error: ParsedError) -> str:
