@@ -141,7 +141,9 @@ def test_of_a_long_traceback_the_frames_at_both_ends_are_parsed() -> None:
     assert [frame.line for frame in long.frames] == [frame.line for frame in parse_error(KEY_ERROR).frames]
 
 
-@pytest.mark.parametrize("message", ["ValueError: wrong row " + "x" * 100_000, "ValueError: wrong row\n" + "r\n" * 50_000])
+@pytest.mark.parametrize(
+    "message", ["ValueError: wrong row " + "x" * 100_000, "ValueError: wrong row\n" + "r\n" * 50_000]
+)
 def test_of_a_long_traceback_with_a_long_message_the_message_is_kept_from_its_begin(message: str) -> None:
     frames = "".join(f'  File "/srv/shop/deep.py", line {number}, in step\n    step()\n' for number in range(1000))
     error = parse_error(f"failed\nTraceback (most recent call last):\n{frames}{message}")

@@ -28,6 +28,7 @@ from scrapy_ext.server.extraction.auto.jobs.names import (
     company_of_copyright,
     company_of_host,
     company_of_site,
+    has_words,
     is_place,
     labelled_place,
     mapped_place,
@@ -167,7 +168,7 @@ class _Extraction:
     def _company_of(self, name: str | None, item: JobPosting) -> str | None:
         """Return a name where it is not that of the place or of the job."""
         place = item.jobLocation.raw or "" if item.jobLocation else ""
-        taken = name is None or letters_of(name) in letters_of(place) or name == item.jobTitle
+        taken = name is None or has_words(place, name) or name == item.jobTitle
         return None if taken else name
 
     def _mentioned(self, names: Sequence[str | None], item: JobPosting) -> str | None:

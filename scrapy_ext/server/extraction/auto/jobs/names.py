@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
+from scrapy_ext.server.extraction.auto.fields.price_notation import WESTERN_LETTER
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
 from scrapy_ext.server.extraction.auto.page.sources import highest, lowest
@@ -310,6 +311,15 @@ _PLACE_LINE: Final = re.compile(
 )
 #: What follows a place in one line: ``Leeds, England — Sales``.
 _MORE: Final = re.compile(r"\s+[—–|•·/-]\s+")
+
+
+def has_words(place: str, name: str) -> bool:
+    """Return whether a place has the words of a name, with any signs between them: Leeds has no company "Ee"."""
+    letters = r"[\W_]*".join(map(re.escape, letters_of(name)))
+    if not letters:
+        return True
+    whole = rf"(?<!{WESTERN_LETTER.pattern}){letters}(?!{WESTERN_LETTER.pattern})"
+    return re.search(whole, place.casefold()) is not None
 
 
 def labelled_place(labels: Labels) -> str | None:

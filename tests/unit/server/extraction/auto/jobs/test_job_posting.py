@@ -262,6 +262,25 @@ def test_thousands_of_a_salary_are_those_of_any_language(language: str, text: st
     assert (salary["valueMin"], salary["valueMax"]) == (least, most)
 
 
+@pytest.mark.parametrize(
+    ("company", "place", "taken"),
+    [
+        ("ING", "Reading, UK", False),
+        ("A.C.", "Acton", False),
+        ("On Lee", "London, Leeds", False),
+        ("Leeds", "Leeds, UK", True),
+        ("New York", "Brooklyn, New-York", True),
+        ("東京都品川区", "東京都 品川区 大崎駅", True),
+    ],
+)
+def test_a_company_whose_letters_are_within_words_of_the_place_is_one(company: str, place: str, taken: bool) -> None:
+    labels = f"<dl><dt>Company</dt><dd>{company}</dd><dt>Location</dt><dd>{place}</dd></dl>"
+    html = f"<html lang=en><title>Cook</title><main><h1>Cook</h1>{labels}</main>"
+    item = extract("jobPosting", html, "https://example.com/jobs/1")
+    assert item["jobLocation"]["raw"] == place
+    assert item.get("hiringOrganization", {}).get("name") == (None if taken else company)
+
+
 def test_signs_without_a_width_do_not_split_a_salary() -> None:
     found = salary_in("Plat 50 000 \u200d–\u200d 80 000 Kč", place_of("https://example.cz/"))
     assert found is not None
