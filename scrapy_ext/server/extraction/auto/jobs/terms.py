@@ -133,7 +133,7 @@ def salary_in(text: str | None, place: Place) -> BaseSalary | None:
     if not raw or len(raw) > MAX_SALARY_LENGTH:
         return None
     text = normalised(raw)
-    # Not read as numbers of the place: no salary has three decimals, and pages write 3.500 € in English, £30,000 in German.
+    # Not as numbers of the place: no salary has three decimals, and pages in English write 3.500 €, in German £30,000.
     amounts = [amount for amount in amounts_in(text) if amount.sign]
     if not amounts:
         return None
