@@ -103,6 +103,22 @@ def test_words_of_the_stock_inside_others_and_denied_ones_are_not_taken(text: st
     assert availability_in(text) == availability
 
 
+@pytest.mark.parametrize(
+    ("language", "line"), [("sv", "Från 3 Lek & lär"), ("nl", "Lek 12, Utrecht"), ("sv", "Lek 3 i 1")]
+)
+def test_words_that_are_currencies_elsewhere_are_no_prices(language: str, line: str) -> None:
+    page = f"<html lang={language}><title>Aurora</title><body><h1>Aurora</h1><p>{line}</p>"
+    assert "price" not in extract("product", page, "https://shop.example.com/p/aurora")
+    item = extract("product", f"{page}<p>9,90 €</p>", "https://shop.example.com/p/aurora")
+    assert (item["price"], item["currency"]) == ("9.90", "EUR")
+
+
+@pytest.mark.parametrize("price", ["1.299 Lek", "Lek 1,299", "1299 Lekë"])
+def test_prices_in_lek_are_read(price: str) -> None:
+    item = extract("product", f"<html lang=sq><title>A</title><body><h1>A</h1><p>{price}</p>", "https://a.example.al/p")
+    assert (item["price"], item["currency"]) == ("1299", "ALL")
+
+
 #: Labels of the brand, the shop's number, the manufacturer's and the global one by language.
 LABELS: Final = {
     "de": ("Hersteller", "Artikelnummer", "Herstellernummer", "EAN"),
