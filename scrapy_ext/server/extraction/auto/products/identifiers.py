@@ -230,8 +230,9 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus) -> Identifie
     gtins = gtins_on(page, product, focus)
     stated_id = first(_codes(product.texts("productID", "productId", "identifier"))) if product else None
     of_shop = (sku, page_id, stated_id, *_codes(_stated_skus(product, all_offers=True)), *stated)
-    others = {_signless(code) for code in (*of_shop, *(gtin.value for gtin in gtins)) if code}
-    mpns = (code for text in _mpns(page, product, focus) if (code := _code(text)))
+    known = [code for code in (*of_shop, *(gtin.value for gtin in gtins)) if code]
+    others = {_signless(code) for code in known}
+    mpns = (code for text in _mpns(page, product, focus, known) if (code := _code(text)))
     mpn = first(code for code in mpns if _is_of_manufacturer(code, others))
     return Identifiers(
         sku=sku,
@@ -293,11 +294,13 @@ def _only_in_scripts(page: Page, pattern: re.Pattern[str]) -> set[str]:
     return found if len(found) == 1 else set()
 
 
-def _mpns(page: Page, product: Thing | None, focus: Focus) -> Iterator[str]:
-    """Yield candidates for the manufacturer's number, the most reliable first."""
+def _mpns(page: Page, product: Thing | None, focus: Focus, others: Iterable[str]) -> Iterator[str]:
+    """Yield candidates for the manufacturer's number, the most reliable first. ``others``: numbers of the product."""
     stated = [*(product.texts("mpn") if product else ()), *page.metas.get("product:mfr_part_no", ())]
-    # What only structured data has is a number of the shop's database: labels by hand name none of these.
-    yield from _shown(page, stated) if focus.heading is not None else stated
+    # Where a page shows a number of the product, one that only structured data has is of the shop's database: of the
+    # pages with labels by hand, three have one, and none of these is labelled.
+    numbers = [code for code in others if len(code) >= MIN_OWN_LENGTH] if stated else []
+    yield from _shown(page, stated) if any(_shown(page, numbers)) else stated
     yield from _in_pairs(page, focus, _MPN)
     yield from _in_lines(page, focus, _LABELLED_MPN)
     named = _in_names(page, focus, _MPN_NAMES, _LABELLED_MPN)

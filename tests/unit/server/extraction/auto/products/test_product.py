@@ -63,7 +63,7 @@ PLAIN_PAGE = """
 
 
 def test_json_ld_gives_every_field_that_it_has() -> None:
-    item = product("<h1>Aurora Desk Lamp</h1><p>DL-7781</p>", json_ld(LAMP))
+    item = product("<h1>Aurora Desk Lamp</h1>", json_ld(LAMP))
     assert item["name"] == "Aurora Desk Lamp"
     assert (item["price"], item["currency"]) == ("59.90", "EUR")
     assert item["availability"] == "InStock"
@@ -594,12 +594,18 @@ def test_a_manufacturers_number_is_found_by_its_label_name_or_script(body: str) 
     assert product(f"<h1>Aurora Desk Lamp</h1><p>SKU: AUR-100</p>{body}")["mpn"] == "DL-7781"
 
 
-def test_a_manufacturers_number_that_the_page_does_not_show_is_left_out() -> None:
+def test_a_manufacturers_number_outside_of_structured_data_counts_where_the_page_shows_it() -> None:
     hidden = '<h1>Aurora Desk Lamp</h1><p>SKU: AUR-100</p><meta itemprop="mpn" content="DL-7781">'
-    assert "mpn" not in product(hidden, json_ld(LAMP))
-    assert product(f"{hidden}<p>Nordlys DL 7781, white</p>", json_ld(LAMP))["mpn"] == "DL-7781"
-    # A page without a heading is filled in by scripts.
-    assert product("", json_ld(LAMP))["mpn"] == "DL-7781"
+    assert "mpn" not in product(hidden)
+    assert product(f"{hidden}<p>Nordlys DL 7781, white</p>")["mpn"] == "DL-7781"
+
+
+def test_a_manufacturers_number_of_structured_data_is_the_shops_where_the_page_shows_another_number_alone() -> None:
+    thing = LAMP | {"mpn": "925872"}
+    assert product("<h1>Aurora Desk Lamp</h1>", json_ld(thing))["mpn"] == "925872"
+    assert "mpn" not in product("<h1>Aurora Desk Lamp</h1><p>Item AUR-100</p>", json_ld(thing))
+    both = "<h1>Aurora Desk Lamp</h1><p>Item AUR-100, by Nordlys: 925872</p>"
+    assert product(both, json_ld(thing))["mpn"] == "925872"
 
 
 @pytest.mark.parametrize(
