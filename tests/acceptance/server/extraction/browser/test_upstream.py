@@ -28,5 +28,5 @@ def test_a_page_and_all_that_it_loads_leave_through_the_proxy_in_the_language_of
     assert site.calls_of("/up")[-1].header("accept-language").startswith("fr-FR")  # type: ignore[union-attr]
     assert upstream.asked == [f"127.0.0.1:{site.port}"] * len(upstream.asked)
     assert len(upstream.asked) >= 2
-    assert detail == "The proxy IT did not answer."
+    assert detail == "The proxy IT did not answer. Ask the operator of this server to check it."
     assert forbidden.connections == calls

@@ -67,6 +67,7 @@ def test_every_answer_names_the_fields_that_only_this_service_knows(service: Ser
             "followRedirect",
             "fieldSources",
             "extractRules",
+            "minProbability",
             "includeShadowRoots",
             "responseCookies",
             "viewport",
