@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Final
@@ -52,6 +52,8 @@ _NUMBER_ATTRIBUTES: Final = ("data-asin", "data-product-id", "data-productid", "
 _MODEL_NUMBER = re.compile(r"\d{2,8}(?:[-/]\d{1,8}){1,4}")
 _CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
 _PLAIN_NUMBER = re.compile(r"[\w.-]{1,60}")
+#: The end of a text that was cut.
+_DOTS = re.compile(r"\s*(?:\.{2,4}|…)$")
 
 
 class EntryContent:
@@ -229,7 +231,18 @@ class Card:
         said = node_text(link, MAX_NAME_LENGTH)
         pictures = islice((node for node in self.content.elements if node.tag == "img"), 2)
         candidates += [alt for node in pictures if (alt := one_line(node.get("alt"))) and said.startswith(alt)]
-        return next((text for text in candidates if self._is_name(text)), None) or self._model_number()
+        name = next((text for text in candidates if self._is_name(text)), None)
+        return self._model_number() if name is None else self._whole(name, labels)
+
+    def _whole(self, name: str, labels: Iterable[str]) -> str:
+        """Return the name, or for one that ends in dots the label or the description of a picture that continues it."""
+        begin = _DOTS.sub("", name)
+        if begin == name:
+            return name
+        pictures = islice((node for node in self.content.elements if node.tag == "img"), 4)
+        longer = (*labels, *(one_line(node.get("alt")) for node in pictures))
+        whole = (text for text in longer if len(begin) < len(text) < MAX_NAME_LENGTH and text.startswith(begin))
+        return next((text for text in whole if _DOTS.sub("", text) != begin), name)
 
     def _model_number(self) -> str | None:
         """Return the text of an element named as a title, where it is a number of several digits alone."""

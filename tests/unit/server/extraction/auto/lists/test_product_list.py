@@ -303,3 +303,26 @@ def test_a_formula_is_no_price() -> None:
     boxes = entries(BOX).replace("$12.50", f"<span class=price>{tex}</span>")
     found = {product["name"]: product.get("price") for product in listed(f"<ul>{boxes}</ul>")}
     assert found == {name: None if n == 2 else f"{10 + n}.50" for n, name in enumerate(NAMES)}
+
+
+@pytest.mark.parametrize("dots", ["...", " ...", "…", " …"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "<h3><a href=/p/{n} title='{name}, oak'>{cut}</a></h3><img src=/{n}.jpg><b>${n}.50</b>",
+        "<img src=/{n}.jpg alt='{name}, oak'><h3><a href=/p/{n}>{cut}</a></h3><b>${n}.50</b>",
+    ],
+)
+def test_a_name_that_the_page_cuts_is_whole_where_a_title_or_a_picture_has_it(pattern: str, dots: str) -> None:
+    boxes = (pattern.format(n=n, name=name, cut=name[:-2] + dots) for n, name in enumerate(NAMES, 1))
+    html = FRAME.format("".join(f"<div class=product>{box}</div>" for box in boxes))
+    assert [each["name"] for each in extract("productList", html, URL)["products"]] == [
+        f"{name}, oak" for name in NAMES
+    ]
+
+
+def test_a_name_with_dots_stays_where_nothing_continues_it() -> None:
+    box = "<h3><a href=/p/{n} title='Lamp no. {n}'>{name}...</a></h3><img src=/{n}.jpg alt='{name}…'><b>${n}.50</b>"
+    boxes = (box.format(n=n, name=name) for n, name in enumerate(NAMES, 1))
+    html = FRAME.format("".join(f"<div class=product>{box}</div>" for box in boxes))
+    assert [each["name"] for each in extract("productList", html, URL)["products"]] == [f"{name}..." for name in NAMES]
