@@ -234,7 +234,9 @@ class Call:
     def part_number(self, name: str) -> int:
         """Return a variable part of the path that is a number; raises ``ContractError``."""
         place = self._places.get(name)
-        return path_number("" if place is None else self.path[place], name)
+        text = "" if place is None else self.path[place]
+        # Most are, and a request has up to four.
+        return int(text) if is_number(text) else path_number(text, name)
 
     # Not ``cached_property``: its lock takes longer than a look-up of a record's chunk until Python 3.12.
     @property
