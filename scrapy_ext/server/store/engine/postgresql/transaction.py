@@ -30,8 +30,12 @@ class PostgresqlTransaction:
         #: The mark to set before the commit; None once it is set.
         self.unset_mark = mark
 
+    def _reading(self) -> asyncpg.Connection:
+        """Return the connection for a statement that returns rows."""
+        return self._connection
+
     async def fetch(self, sql: str, *arguments: object) -> list[Row]:
-        return list(map(tuple, await self._connection.fetch(sql, *arguments)))
+        return list(map(tuple, await self._reading().fetch(sql, *arguments)))
 
     async def fetch_any(self, sql: str, *arguments: object, keys: Sequence[bytes]) -> list[Row]:
         return await self.fetch(sql, *arguments, list(keys))
@@ -48,7 +52,7 @@ class PostgresqlTransaction:
             row = await self._connection.fetchrow(_marking_lock(sql, len(arguments)), *arguments, *self.unset_mark)
             self.unset_mark = None
             return None if row is None else tuple(row)
-        row = await self._connection.fetchrow(sql, *arguments)
+        row = await self._reading().fetchrow(sql, *arguments)
         return None if row is None else tuple(row)
 
     async def execute(self, sql: str, *arguments: object) -> int:
@@ -109,18 +113,11 @@ class OneStatement(PostgresqlTransaction):
 
     _used = False
 
-    async def fetch(self, sql: str, *arguments: object) -> list[Row]:
-        self._use()
-        return await super().fetch(sql, *arguments)
-
-    async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
-        self._use()
-        return await super().fetchrow(sql, *arguments)
-
-    def _use(self) -> None:
+    def _reading(self) -> asyncpg.Connection:
         if self._used:
             raise SeveralStatements
         self._used = True
+        return self._connection
 
 
 def _changed(status: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -52,30 +53,33 @@ class SqliteTransaction:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
+    def _run(self, native: str, arguments: Sequence[object]) -> sqlite3.Cursor:
+        return self._connection.execute(native, arguments)
+
     async def fetch(self, sql: str, *arguments: object) -> list[Row]:
-        return self._connection.execute(_native(sql), arguments).fetchall()
+        return self._run(_native(sql), arguments).fetchall()
 
     async def fetch_any(self, sql: str, *arguments: object, keys: Sequence[bytes]) -> list[Row]:
         found: list[Row] = []
         for first in range(0, len(keys), _KEYS[-1]):
             part = list(keys[first : first + _KEYS[-1]])
-            size = next(size for size in _KEYS if size >= len(part))
+            size = _KEYS[bisect_left(_KEYS, len(part))]
             part += part[-1:] * (size - len(part))
-            found += self._connection.execute(_with_any(sql, size), (*arguments, *part)).fetchall()
+            found += self._run(_with_any(sql, size), (*arguments, *part)).fetchall()
         return found
 
     async def fetch_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
-        native, run = _native(sql), self._connection.execute
+        native, run = _native(sql), self._run
         return [found for arguments in rows for found in run(native, arguments).fetchall()]
 
     async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
-        cursor = self._connection.execute(_native(sql), arguments)
+        cursor = self._run(_native(sql), arguments)
         row: Row | None = cursor.fetchone()
         cursor.close()
         return row
 
     async def execute(self, sql: str, *arguments: object) -> int:
-        return self._connection.execute(_native(sql), arguments).rowcount
+        return self._run(_native(sql), arguments).rowcount
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         self._connection.executemany(_native(sql), rows)
@@ -101,34 +105,13 @@ class SqliteTransaction:
 class OneStatement(SqliteTransaction):
     """Connection without a transaction, for an operation of one statement, which reads one state by itself."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        super().__init__(connection)
-        self._used = False
+    _used = False
 
-    async def fetch(self, sql: str, *arguments: object) -> list[Row]:
-        self._use()
-        return await super().fetch(sql, *arguments)
-
-    async def fetch_any(self, sql: str, *arguments: object, keys: Sequence[bytes]) -> list[Row]:
-        if len(keys) > _KEYS[-1]:
-            raise SeveralStatements
-        self._use()
-        return await super().fetch_any(sql, *arguments, keys=keys)
-
-    async def fetch_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
-        if len(rows) > 1:
-            raise SeveralStatements
-        self._use()
-        return await super().fetch_each(sql, rows)
-
-    async def fetchrow(self, sql: str, *arguments: object) -> Row | None:
-        self._use()
-        return await super().fetchrow(sql, *arguments)
-
-    def _use(self) -> None:
+    def _run(self, native: str, arguments: Sequence[object]) -> sqlite3.Cursor:
         if self._used:
             raise SeveralStatements
         self._used = True
+        return self._connection.execute(native, arguments)
 
 
 @lru_cache(maxsize=1024)
