@@ -136,8 +136,8 @@ def _parameter(call: Call, name: str) -> str:
 async def _read(call: Call) -> Response:
     which, selection = _selected(call)
     if selection.is_short and filter_of_call(call) is None:
-        scan = call.store.collections.scan(which, selection, call.number("count"))
-        lines = [line async for page in _pages(call, scan) for line in page]
+        records = await call.store.collections.few(which, selection)
+        lines = list(map(_line(call), records[: call.number("count")]))
         return await result_of(call, lines, msgpack=True, files=True)
     return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True, files=True)
 

@@ -71,14 +71,19 @@ async def names(tx: Transaction, project: int) -> list[CollectionName]:
     return [CollectionName(*row) for row in rows]
 
 
+def _number(kind: str, name: str) -> str:
+    """Return a subquery for the number of a collection."""
+    return f"(SELECT collection FROM collections WHERE project = $1 AND type = {kind} AND name = {name})"
+
+
+_GET: Final = f"""SELECT key, ts, value FROM collection_records
+    WHERE project = $1 AND collection = {_number("$2", "$3")}
+    AND key = $4 AND (expires IS NULL OR expires > $5)"""
+
+
 async def get(tx: Transaction, now: int, which: Collection, key: bytes) -> CollectionRecord | None:
     await check_job(tx, which, key)
-    row = await tx.fetchrow(
-        f"""SELECT key, ts, value FROM collection_records
-            WHERE project = $1 AND collection = {_number("$2", "$3")}
-            AND key = $4 AND (expires IS NULL OR expires > $5)""",
-        *(which.project, which.type.value, which.name, key, now),
-    )
+    row = await tx.fetchrow(_GET, which.project, which.type.value, which.name, key, now)
     return CollectionRecord(*row) if row else None
 
 
@@ -135,13 +140,23 @@ def _keys(ranges: Sequence[Range], left: int | None) -> list[bytes]:
     return [part.low for part in singles]
 
 
+async def _few(tx: Transaction, which: Collection, selection: RecordSelection, *, now: int) -> list[CollectionRecord]:
+    """Return the records of a short selection."""
+    records = await _by_key(tx, which, [part.low for part in selection.ranges], selection, now=now)
+    hidden = await hidden_keys(tx, which, [record.key for record in records])
+    return [record for record in records if record.key not in hidden]
+
+
+_BY_KEY: Final = f"""SELECT key, ts, value FROM collection_records
+    WHERE project = $1 AND collection = {_number("$2", "$3")} AND (expires IS NULL OR expires > $4)
+    AND ts >= $5 AND ts < $6 AND key = ANY($7)"""
+
+
 async def _by_key(
     tx: Transaction, which: Collection, keys: Sequence[bytes], selection: RecordSelection, *, now: int
 ) -> list[CollectionRecord]:
     rows = await tx.fetch_any(
-        f"""SELECT key, ts, value FROM collection_records
-            WHERE project = $1 AND collection = {_number("$2", "$3")} AND (expires IS NULL OR expires > $4)
-            AND ts >= $5 AND ts < $6 AND key = ANY($7)""",
+        _BY_KEY,
         which.project,
         which.type.value,
         which.name,
@@ -171,11 +186,6 @@ async def _of_range(
         limit,
     )
     return [CollectionRecord(*row) for row in rows]
-
-
-def _number(kind: str, name: str) -> str:
-    """Return a subquery for the number of a collection."""
-    return f"(SELECT collection FROM collections WHERE project = $1 AND type = {kind} AND name = {name})"
 
 
 async def _count(tx: Transaction, which: Collection, selection: RecordSelection, most: int, *, now: int) -> Count:
@@ -240,11 +250,14 @@ class CollectionStore(EngineStore):
     ) -> AsyncIterator[list[CollectionRecord]]:
         """Yield the selected records, range by range, ordered by key."""
         place = _Place(selection.ranges, selection.per_range, count)
-        read = self._engine.read_inline if selection.is_short else self._engine.read
         while place.ranges and place.left != 0:
-            records, place = await read(_page, which, place, selection, now=self._clock())
+            records, place = await self._engine.read(_page, which, place, selection, now=self._clock())
             if records:
                 yield records
+
+    async def few(self, which: Collection, selection: RecordSelection) -> list[CollectionRecord]:
+        """Return the records of a short selection, ordered by key."""
+        return await self._engine.read_inline(_few, which, selection, now=self._clock())
 
     async def count(self, which: Collection, selection: RecordSelection, most: int | None = None) -> Count:
         """Count the selected records, up to ``most`` (``COUNT_STEP``) keys, and return where to continue."""

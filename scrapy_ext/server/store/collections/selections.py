@@ -48,7 +48,9 @@ class RecordSelection(NamedTuple):
     @property
     def is_short(self) -> bool:
         """True for so few keys that they are read without a thread."""
-        return len(self.ranges) <= _FEW and all(part.is_key for part in self.ranges)
+        if len(self.ranges) > _FEW or self.per_range is not None:
+            return False
+        return all(part.is_key and not part.after for part in self.ranges)
 
 
 def prefix_range(prefix: bytes) -> Range:

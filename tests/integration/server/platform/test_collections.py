@@ -57,6 +57,20 @@ async def test_records_are_chosen_by_key_prefix_and_time(http: Http, path: str) 
     assert all(list(record) == ["_ts"] for record in stamps)
 
 
+async def test_the_other_parameters_hold_for_a_few_keys_too(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": key} for key in ("a", "b", "c")])
+    keys = "&key=b&key=a"
+    assert await found(http, path, keys) == ["a", "b"]
+    assert await found(http, path, f"{keys}&count=1") == ["a"]
+    assert await found(http, path, f"{keys}&count=0") == []
+    assert await found(http, path, f"{keys}&prefixcount=0") == []
+    assert await found(http, path, f"{keys}&startafter=a") == ["b"]
+    assert await found(http, path, f"{keys}&start=b") == ["b"]
+    now = int((await http.get("/system/ts")).text)
+    assert await found(http, path, f"{keys}&startts={now + 60_000}") == []
+    assert await found(http, path, f"{keys}&endts={now + 60_000}") == ["a", "b"]
+
+
 async def test_records_are_counted(http: Http, path: str) -> None:
     await http.post(path, [{"_key": key} for key in ("a1", "a2", "b1")])
     assert (await http.get(f"{path}/count")).json == {"count": 3, "scanned": 3}
