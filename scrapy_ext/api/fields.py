@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -48,8 +47,7 @@ class Kind(Enum):
     JSON = "JSON"
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """Words of a field, beside its type and bounds."""
 
     #: Rule that a wrong value breaks, and what to write instead.
@@ -75,8 +73,7 @@ class Field:
     group: str = ""
 
 
-@dataclass(frozen=True)
-class Described:
+class Described(msgspec.Struct, frozen=True):
     """A field of a record: its name, type with bounds, and words."""
 
     name: str

@@ -19,7 +19,6 @@ With both conditions, a job matches when it is old enough and outside the newest
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -144,8 +143,7 @@ RuleT = TypeVar("RuleT", bound=RuleRecord)
 PreviewT = TypeVar("PreviewT")
 
 
-@dataclass(frozen=True)
-class RuleSort(Generic[NewT, RuleT, PreviewT]):
+class RuleSort(msgspec.Struct, Generic[NewT, RuleT, PreviewT], frozen=True):
     """A sort of rules: its records and words, from which its paths, client calls, command and page are made."""
 
     #: Last part of the paths, and the name of the command and the page: ``retention``.
@@ -168,7 +166,7 @@ class RuleSort(Generic[NewT, RuleT, PreviewT]):
     #: Fields of a rule, as JSON.
     example: str
     #: Further columns of tables: the title, and the text of a rule.
-    columns: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
+    columns: Mapping[str, Callable[[Any], str]] = msgspec.field(default_factory=dict)
 
 
 # ── words for messages, pages and commands ──

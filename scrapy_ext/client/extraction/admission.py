@@ -15,8 +15,9 @@ import heapq
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+import msgspec
 
 from scrapy_ext.api.extraction.problems import Scope
 
@@ -72,10 +73,9 @@ class Window:
         return True
 
 
-@dataclass(slots=True, eq=False)
-class _Domain(Generic[T]):
+class _Domain(msgspec.Struct, Generic[T], eq=False):
     window: Window
-    waiting: OrderedDict[T, None] = field(default_factory=OrderedDict)
+    waiting: OrderedDict[T, None] = msgspec.field(default_factory=OrderedDict)
     active: int = 0
     #: Extractions that have begun and not ended, without those that back off.
     extractions: int = 0

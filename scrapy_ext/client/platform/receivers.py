@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -21,8 +20,7 @@ _Many = list[ReceiverT]
 _Messages = list[MessageT]
 
 
-@dataclass(frozen=True)
-class ReceiverSort(Generic[ReceiverT, MessageT]):
+class ReceiverSort(msgspec.Struct, Generic[ReceiverT, MessageT], frozen=True):
     """A sort of receivers: the last parts of its paths, and its records."""
 
     name: str

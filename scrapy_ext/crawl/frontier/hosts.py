@@ -12,10 +12,10 @@ import logging
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+import msgspec
 from scrapy import Request
 from scrapy.http import Response
 from scrapy.pqueues import DownloaderAwarePriorityQueue
@@ -124,11 +124,10 @@ class Turns:
             del self._running[name]
 
 
-@dataclass(slots=True, eq=False)
-class _Host(Generic[T]):
+class _Host(msgspec.Struct, Generic[T], eq=False):
     name: str
     #: Heap of (negative priority, rank among equal priorities, value).
-    queue: list[tuple[int, int, T]] = field(default_factory=list)
+    queue: list[tuple[int, int, T]] = msgspec.field(default_factory=list)
     #: Time before which none of its requests may run.
     not_before: float = _NEVER
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.api.platform.permits import BudgetReport, Grant
@@ -29,8 +30,7 @@ def units(cost: float) -> int:
     return math.ceil(round(cost * _UNITS, 3))
 
 
-@dataclass(slots=True)
-class _Share:
+class _Share(msgspec.Struct):
     limit: int
     former: int
     granted: int = 0

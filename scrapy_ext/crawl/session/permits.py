@@ -21,8 +21,9 @@ import asyncio
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+import msgspec
 
 from scrapy_ext.api.platform.permits import AHEAD, LATE, MAX_DOMAIN, MOST_DOMAINS, DomainReport, Permit
 from scrapy_ext.compatibility.python import elapsing
@@ -55,8 +56,7 @@ class Demand(NamedTuple):
     waiting: int
 
 
-@dataclass(slots=True, eq=False)
-class _Domain:
+class _Domain(msgspec.Struct, eq=False):
     used: float
     #: Whether the last report has this domain; since when each report has had it; the time of the last one that had.
     is_reported: bool = False
@@ -65,7 +65,7 @@ class _Domain:
     concurrency: int = 0
     until: float = 0.0
     delay: float = 0.0
-    starts: deque[float] = field(default_factory=deque)
+    starts: deque[float] = msgspec.field(default_factory=deque)
     #: Time before which nothing starts once this worker has no permits.
     not_before: float = 0.0
     #: Whether other workers wait for a permit, of which there is none for them.

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -85,8 +84,7 @@ class AnswerStore(Protocol):
         """Release the answer of this key."""
 
 
-@dataclass
-class _Needs:
+class _Needs(msgspec.Struct):
     """Needs of the components, which they declare while they are built."""
 
     extraction: bool = False
@@ -95,16 +93,14 @@ class _Needs:
     job_file: JobFile | None = None
 
 
-@dataclass
-class _Routing:
+class _Routing(msgspec.Struct):
     """Parts of ``ExtractMiddleware`` that the scheduler works with; None without it."""
 
     limiter: Limiter | None = None
     answers: AnswerStore | None = None
 
 
-@dataclass
-class _Opened:
+class _Opened(msgspec.Struct):
     """Parts of an open session, made in this order."""
 
     services: Services

@@ -9,7 +9,6 @@ decodes the page, and runs in a thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
@@ -32,8 +31,7 @@ _FORMATS: Final = ((XmlResponse, "xml"), (JsonResponse, "json"), (HtmlResponse, 
 _DATA: Final = (*MADE_OF_PAGE, "customAttributes")
 
 
-@dataclass(frozen=True)
-class FailedPage:
+class FailedPage(msgspec.Struct, frozen=True):
     """A page whose callback raised: the snapshot without its content, and what that is made of.
 
     ``page``: a response with the body alone, or JSON of the extracted data; ``is_cut`` to what a snapshot can have.

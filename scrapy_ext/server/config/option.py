@@ -7,11 +7,12 @@ import contextlib
 import ipaddress
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Flag, auto
 from pathlib import Path
 from typing import Any, Final, get_args
 from urllib.parse import urlsplit
+
+import msgspec
 
 from scrapy_ext.api.masking import shown_address
 from scrapy_ext.api.platform.deliveries import target_faults
@@ -35,8 +36,7 @@ class Role(Flag):
     NODE = SERVER | WORKER
 
 
-@dataclass(frozen=True, kw_only=True)
-class Option:
+class Option(msgspec.Struct, frozen=True, kw_only=True):
     """An option; ``field``, ``type`` and ``value`` (its default) come from the configuration."""
 
     meaning: str

@@ -36,7 +36,7 @@ _JOBS: Final = (
 )
 
 
-class DeliveryPaths(RulePaths):
+class DeliveryPaths(RulePaths, frozen=True):
     """Paths about delivery rules, which name only what this server can deliver, and where it may."""
 
     def parse(self, call: Call, fields: dict[str, Any]) -> NewDeliveryRule:

@@ -39,7 +39,7 @@ _MAX_PER_PAGE: Final = 1000
 ROUTES: Final = Routes()
 
 
-class MonitorPaths(RulePaths):
+class MonitorPaths(RulePaths, frozen=True):
     """Paths about monitors, whose previews have results of jobs."""
 
     def parse(self, call: Call, fields: dict[str, Any]) -> NewMonitor:

@@ -7,7 +7,6 @@ those of retention rules, ``retention``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec import Struct
@@ -29,8 +28,7 @@ _MAX_BODY: Final = 64 * 1024
 _CHANGE: Final[schemas.Schema] = schemas.record({"enabled": {"type": "boolean"}}, "enabled", only=True)
 
 
-@dataclass(frozen=True)
-class RulePaths:
+class RulePaths(Struct, frozen=True):
     """Paths about the rules of a sort."""
 
     sort: RuleSort[Any, Any, Any]
