@@ -22,6 +22,7 @@ from scrapy_ext.compatibility.python import Self
 from scrapy_ext.crawl.session.embedded import begin_early
 from scrapy_ext.crawl.session.forked import is_forked
 from scrapy_ext.crawl.session.project import command_of
+from scrapy_ext.logformatter import QuietLogFormatter
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
@@ -100,6 +101,7 @@ class Addon:
         if names.PLATFORM_ENABLED.read(settings):
             _enable_platform(settings)
         _enable_queue(settings)
+        _default(settings, "LOG_FORMATTER", QuietLogFormatter)
         if settings.get(GROUP_SETTING):
             from scrapy_ext.crawl.session.close_limits import take_over
 

@@ -91,11 +91,12 @@ class Outputs:
 
     async def _fill(self, outputs: Iterable[Any] | AsyncIterator[Any]) -> None:
         async for output in as_async_generator(outputs):
+            may_wait = _may_wait(output)
             await self._queue.put(output)
             self._waiting += 1
-            self._items += _may_wait(output)
+            self._items += may_wait
             # A request behind the last item needs a task as well.
-            if self._free < self._items + (not _may_wait(output)):
+            if self._free < self._items + (not may_wait):
                 self._start()
         for _ in range(len(self._tasks)):
             await self._queue.put(_END)
