@@ -26,10 +26,15 @@ class QuietLogFormatter(LogFormatter):
     must not call the methods of this class.
     """
 
-    def crawled(self, request: Request, response: Response, spider: Spider) -> LogFormatterResult:
+    # Scrapy documents None, but its types lack it.
+    def crawled(  # type: ignore[override]
+        self, request: Request, response: Response, spider: Spider
+    ) -> LogFormatterResult | None:
         return super().crawled(request, response, spider) if _is_taken(_PAGES) else None
 
-    def scraped(self, item: Any, response: Response | Failure | None, spider: Spider) -> LogFormatterResult:
+    def scraped(  # type: ignore[override]
+        self, item: Any, response: Response | Failure | None, spider: Spider
+    ) -> LogFormatterResult | None:
         return super().scraped(item, response, spider) if _is_taken(_ITEMS) else None
 
 
