@@ -87,12 +87,17 @@ def open_paths(needed: Iterable[str], user: int, group: int) -> None:
                     closed.setdefault(os.path.realpath(folder), []).append((each, os.open(path, os.O_PATH)))
         except FileNotFoundError:
             continue
-    for folder, below in closed.items():
-        _mount_empty(folder, 0o755, _OF_FOLDERS)
-        # Short paths first: one inside an earlier one needs no mount.
-        for path, descriptor in sorted(below, key=lambda each: each[0].count("/")):
-            _bind(path, descriptor)
-            os.close(descriptor)
+    # The user passes the folders that lead to the needed paths, also where the server makes files for itself alone.
+    mask = os.umask(0o022)
+    try:
+        for folder, below in closed.items():
+            _mount_empty(folder, 0o755, _OF_FOLDERS)
+            # Short paths first: one inside an earlier one needs no mount.
+            for path, descriptor in sorted(below, key=lambda each: each[0].count("/")):
+                _bind(path, descriptor)
+                os.close(descriptor)
+    finally:
+        os.umask(mask)
 
 
 def _bind(path: str, descriptor: int) -> None:

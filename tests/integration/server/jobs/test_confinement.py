@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,32 @@ async def test_deployed_code_reads_nothing_that_is_not_its_own(
         assert "CapEff:\t0000000000000000" in item["status"]
         number = FIRST_USER + 5 if user == "root" else os.geteuid() or NOBODY
         assert item["user"] == f"{number} []" or user == "user"
+
+
+#: Opens a path below a folder of root's, as a server does whose files are for itself alone, and reads it as nobody.
+OPENED = """
+import os, sys
+from scrapy_ext.jobprocess.confinement import view
+os.umask(0o077)
+view.open_paths([sys.argv[1]], 65534, 65534)
+assert os.umask(0o077) == 0o077
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+print(os.listdir(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_the_view_can_be_passed_whatever_the_umask_of_the_server(tmp_path: Path) -> None:
+    needed = tmp_path / "home" / "cache" / "needed"
+    needed.mkdir(parents=True)
+    (needed / "a-file").touch()
+    (tmp_path / "home").chmod(0o700)
+    ended = subprocess.run(
+        [sys.executable, "-c", OPENED, str(needed)], capture_output=True, text=True, check=False, cwd=REPOSITORY
+    )
+    assert (ended.stdout.strip(), ended.stderr) == ("['a-file']", "")
 
 
 SETUP = """
