@@ -264,4 +264,9 @@ def _lines(headers: Mapping[str, str]) -> bytes:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            f"its certificate is not trusted ({error.verify_message}). If an authority of your own has signed it, set "
+            "SSL_CERT_FILE to the file of that authority's certificate"
+        )
     return str(error) or type(error).__name__
