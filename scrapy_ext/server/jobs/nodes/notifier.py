@@ -61,6 +61,7 @@ class Notifier:
 
     async def _listen(self, channel: str, on_notification: Callable[[], None]) -> None:
         pause = _PAUSE
+        logged = ""
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
@@ -68,9 +69,12 @@ class Notifier:
                 await self._until_lost(channel, on_notification)
             except Exception as error:
                 reason = " ".join(str(error).split()) or type(error).__name__
-                logger.info("Listening on %s again in %.1f s: %s", channel, pause, reason)
+                # One line for each reason: an outage of a night would fill the log with the same one.
+                if reason != logged:
+                    logger.info("Listening on %s is tried again: %s", channel, reason)
+                logged = reason
             if loop.time() - began > _MAX_PAUSE:
-                pause = _PAUSE
+                pause, logged = _PAUSE, ""
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_PAUSE)
 

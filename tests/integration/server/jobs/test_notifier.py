@@ -90,6 +90,27 @@ async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: E
     await eventually_async(lambda: all(notified), what="and so it goes on")
 
 
+async def test_an_outage_is_one_line_of_the_log(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    notifier = await ends.notifier(await ends.store())
+    tries = asyncio.Queue[None]()
+
+    async def refused(*_: object) -> None:
+        tries.put_nowait(None)
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr("scrapy_ext.server.jobs.nodes.notifier._PAUSE", 0)
+    monkeypatch.setattr(notifier, "_until_lost", refused)
+    with caplog.at_level("INFO"):
+        await notifier.listen("n", lambda: None)
+        for _ in range(3):
+            await asyncio.wait_for(tries.get(), 60)
+        await notifier.stop()
+    lines = [record.getMessage() for record in caplog.records if "Listening" in record.getMessage()]
+    assert lines == [f"Listening on {channel_of('n')} is tried again: [Errno 111] Connection refused"]
+
+
 async def test_a_transaction_that_fails_notifies_nobody(ends: Ends) -> None:
     store = await ends.store()
     await ends.notifier(store)
