@@ -33,6 +33,8 @@ def waiting(metadata: Mapping[str, Any], capacity: Capacity) -> str:
     tags = frozenset(msgspec.json.decode(text, type=list[str]))
     if not nodes:
         return "no node is running"
+    if not any(node.units for node in nodes):
+        return "all nodes have 0 units: start a worker"
     if not capacity.has_code:
         return "no version of the project is deployed"
     tagged = [node for node in nodes if node.tags >= tags]

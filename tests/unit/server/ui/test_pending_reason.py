@@ -18,6 +18,7 @@ def node(units: int, *tags: str, used: int = 0) -> StoredNode:
     ("metadata", "nodes", "message"),
     [
         ({}, [], "no node is running"),
+        ({}, [node(0), node(0)], "all nodes have 0 units: start a worker"),
         ({"node_tags": ["gpu", "eu"]}, [node(4), node(4, "eu")], "no node has the tags eu, gpu"),
         ({"units": 3}, [node(2), node(1)], "no suitable node has 3 units"),
         ({"units": 3, "node_tags": ["eu"]}, [node(2, "eu"), node(4)], "no suitable node has 3 units"),
@@ -25,7 +26,7 @@ def node(units: int, *tags: str, used: int = 0) -> StoredNode:
         ({"units": 2}, [node(2, used=1), node(4, used=2)], ""),
         ({"units": "odd", "node_tags": 7}, [node(1)], ""),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_what_a_job_waits_for_is_reported(metadata: dict[str, Any], nodes: list[StoredNode], message: str) -> None:
     assert waiting(metadata, Capacity(nodes, True)) == message
