@@ -46,7 +46,8 @@ def _check_applied(applied: Sequence[int], known: Sequence[int]) -> None:
     if applied and applied[-1] > known[-1]:
         raise SchemaError(
             f"The database has schema version {applied[-1]}, but this version of scrapy-ext supports {known[-1]}. "
-            "Upgrade scrapy-ext, or use another data directory."
+            "Upgrade scrapy-ext, or use another data directory or database, such as one restored from a backup of this "
+            "version."
         )
     if list(applied) == list(known[: len(applied)]):
         return

@@ -60,4 +60,6 @@ def test_the_first_versions_in_any_number_are_migrated(count: int) -> None:
 def test_other_versions_are_refused_with_what_to_do(applied: list[int], reason: str) -> None:
     with pytest.raises(SchemaError, match=re.escape(reason)) as caught:
         schema._check_applied(applied, [100, 101, 120])
-    assert re.search("Upgrade scrapy-ext, or use|Use a new data directory", str(caught.value))
+    assert re.search(
+        "Upgrade scrapy-ext, or use another data directory or database|Use a new data directory", str(caught.value)
+    )
