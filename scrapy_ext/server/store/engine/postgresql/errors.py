@@ -165,6 +165,8 @@ def shared_session(name: str) -> str:
 
 def text_of(error: BaseException, url: DatabaseUrl) -> str:
     """Return the text of an error in one line, without the password of the URL."""
+    if isinstance(error, asyncpg.InternalClientError):  # its text is about states of the driver
+        return "the connection was lost during a call"
     text = " ".join(str(error).split()) or type(error).__name__
     return type(error).__name__ if url.secret in text else text
 

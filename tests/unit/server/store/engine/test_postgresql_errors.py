@@ -37,3 +37,11 @@ def test_a_standby_is_waited_for_until_it_is_the_primary(error: Exception) -> No
     assert isinstance(found, StoreError)
     assert isinstance(found, StoreAwayError)
     assert "Promote it" in str(found)
+
+
+def test_a_connection_that_is_lost_within_the_driver_is_said_to_be_lost() -> None:
+    error = asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress")
+    assert failure_of(error) is Failure.LOST
+    assert "cannot be reached (the connection was lost during a call). Check that PostgreSQL runs" in str(
+        translated(error, URL)
+    )
