@@ -4,11 +4,13 @@ extracts.
 The pages are the articles of a sample of WCXB (``--labelled``: the folder that ``quality`` reads; without it, nothing
 is measured). Beside them: trafilatura and resiliparse, which return the text alone, on the same pages in turns. A
 page's time is the median of its rounds; ``ms`` has the median and the 95th percentile of the pages. ``per_100_kb`` is
-all time by all bytes, ``ratio`` that of ``article`` by each of the two.
+all time by all bytes, ``ratio`` that of ``article`` by each of the two. The garbage collector is set as in the
+extraction processes of the server.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import time
@@ -20,6 +22,7 @@ from quality.data import resiliparse_text, timed, trafilatura_text
 from rig.labelled_site import articles
 from rig.rounds import alternate, median, options, percentile, report
 
+from scrapy_ext.server.computing.worker import COLLECT_AFTER
 from scrapy_ext.server.extraction.auto import KINDS, preload
 
 _PEERS: dict[str, Callable[[str], object]] = {
@@ -44,6 +47,9 @@ def main() -> None:
     runs |= {name: partial(_of_peer, text, pages) for name, text in _PEERS.items()}
     # What is loaded with the first page is no part of the others.
     alternate(1, {name: partial(run.func, run.args[0], pages[:1]) for name, run in runs.items()})
+    gc.set_threshold(COLLECT_AFTER, 10, 10)
+    gc.collect()
+    gc.freeze()
     rounds = alternate(given.rounds, runs)
     times = {name: [median(of_page) for of_page in zip(*found, strict=True)] for name, found in rounds.items()}
     size = sum(len(html.encode()) for html, _ in pages)

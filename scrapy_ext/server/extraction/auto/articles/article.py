@@ -31,7 +31,7 @@ from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, Artic
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.fields.dates import modified_on, published_on
+from scrapy_ext.server.extraction.auto.fields.dates import Dates
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.items import Article, Audio, DetailsMetadata, Image, Video
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_line
@@ -65,8 +65,8 @@ def extract(page: Page) -> Article:
     thing = main_article(page, focus)
     headline = headline_of(page, thing, focus, of_article=True)
     authors = authors_of(page, thing, focus)
-    published = published_on(page, thing, focus)
-    modified = modified_on(page, thing, focus)
+    dates = Dates(page, thing, focus)
+    published, modified = dates.published, dates.modified
     known = [author.name or "" for author in authors or ()] + [date.raw for date in (published, modified) if date]
     body = article_body(page, focus, headline, known, thing)
     page.sources.note("articleBody", "main text", body.node)

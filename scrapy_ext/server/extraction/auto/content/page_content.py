@@ -69,7 +69,8 @@ def extract(page: Page) -> PageContent:
 def _xpath(page: Page, node: HtmlElement) -> str:
     """Return an XPath by the id of the node where that is unique, as it outlives changes; else by its position."""
     own = node.get("id") or ""
-    if _PLAIN_ID.fullmatch(own) and len(page.tree.xpath("//*[@id=$own]", own=own)) == 1:
+    with_id = page.with_attribute.get("id", ())
+    if _PLAIN_ID.fullmatch(own) and sum(page.outline.attributes[position]["id"] == own for position in with_id) == 1:
         return f'//*[@id="{own}"]'
     return str(page.tree.getroottree().getpath(node))
 

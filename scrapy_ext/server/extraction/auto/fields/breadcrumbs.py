@@ -204,9 +204,7 @@ def _name_and_url(page: Page, entry: Thing) -> tuple[str | None, str | None]:
 
 def _nodes(page: Page) -> Iterator[HtmlElement]:
     named = page.named(*_TRAIL_NAMES)[:MAX_NODES]
-    labelled = [
-        node for node in page.tree.iter("nav", "ol", "ul") if "breadcrumb" in (node.get("aria-label") or "").lower()
-    ]
+    labelled = [node for node, label in page.with_label("nav", "ol", "ul") if "breadcrumb" in label]
     for node in [*named, *labelled[:MAX_NODES]]:
         if node.tag not in {"body", "html", "main", "header"}:
             yield node

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta, timezone
+from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -393,34 +394,77 @@ _PUBLISHED_NAME, _MODIFIED_NAME = _VOCABULARY.patterns("published_name", "modifi
 _MODIFIED_WORD, _PUBLISHED_WORD = _VOCABULARY.patterns("modified_word", "published_word", flags=re.IGNORECASE)
 
 
-def published_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
-    """Return the date of publication: of structured data, metadata, or a date near the heading."""
-    names = ("datePublished", "dateCreated", "uploadDate")
-    return _chosen(page, focus, article, names, _PUBLISHED_METAS, modified=False)
+class Dates:
+    """The dates of an article or a job: of structured data, metadata, or near the heading of its page.
 
+    The elements that may show them are the same for both, and are searched once.
+    """
 
-def modified_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
-    """Return the date of the last change."""
-    return _chosen(page, focus, article, ("dateModified",), _MODIFIED_METAS, modified=True)
+    def __init__(self, page: Page, article: Thing | None, focus: Focus) -> None:
+        self._page = page
+        self._article = article
+        self._focus = focus
 
+    @cached_property
+    def published(self) -> Date | None:
+        """The date of publication."""
+        return self._chosen(("datePublished", "dateCreated", "uploadDate"), _PUBLISHED_METAS, modified=False)
 
-def _chosen(
-    page: Page, focus: Focus, article: Thing | None, names: tuple[str, ...], metas: Iterable[str], *, modified: bool
-) -> Date | None:
-    """Return the first stated date, else the shown one; another statement of its day that has a time is more exact."""
-    stated = _dates(page, article.texts(*names) if article else ())
-    of_metas = _dates(page, _contents(page, metas))
-    first = page.sources.first(
-        "dateModified" if modified else "datePublished",
-        (origin(article, *names), lambda: next(iter(stated), None)),
-        ("meta", lambda: next(iter(of_metas), None)),
-        ("shown date", lambda: _shown(page, focus, modified=modified)),
-        form=lambda date: date.iso,
-    )
-    if first is None or first.has_time:
-        return first
-    others = (*stated, *of_metas, *_exact_times(page, focus, modified=modified))
-    return next((date for date in others if date.has_time and date.iso[:10] == first.iso[:10]), first)
+    @cached_property
+    def modified(self) -> Date | None:
+        """The date of the last change."""
+        return self._chosen(("dateModified",), _MODIFIED_METAS, modified=True)
+
+    def _chosen(self, names: tuple[str, ...], metas: Iterable[str], *, modified: bool) -> Date | None:
+        """Return the first stated date, else the shown one; another statement of its day with a time is more exact."""
+        page, article = self._page, self._article
+        stated = _dates(page, article.texts(*names) if article else ())
+        of_metas = _dates(page, _contents(page, metas))
+        first = page.sources.first(
+            "dateModified" if modified else "datePublished",
+            (origin(article, *names), lambda: next(iter(stated), None)),
+            ("meta", lambda: next(iter(of_metas), None)),
+            ("shown date", lambda: lowest(self._shown(modified=modified))),
+            form=lambda date: date.iso,
+        )
+        if first is None or first.has_time:
+            return first
+        others = (*stated, *of_metas, *_exact_times(page, self._focus, modified=modified))
+        return next((date for date in others if date.has_time and date.iso[:10] == first.iso[:10]), first)
+
+    def _shown(self, *, modified: bool) -> Iterator[tuple[float, Date]]:
+        """Yield the dates that the page shows and names as wanted, with their distances from the heading."""
+        page, focus = self._page, self._focus
+        far = _text_begins(focus)
+        for node in self._nodes:
+            sure = _is_wanted(page, node, modified=modified)
+            distance = abs(focus.distance(node))
+            if sure is None or not (sure or distance <= NEAR or (distance <= far and _names_date(page.names(node)))):
+                continue
+            date = _changed_at(node, page) if modified else None
+            texts = () if date else _texts(node, modified=modified)
+            date = date or next((date for text in texts if (date := read(text, page))), None)
+            if date:
+                yield distance - (NEAR if sure else 0), date
+
+    @cached_property
+    def _nodes(self) -> list[HtmlElement]:
+        """The nodes that may show a date: those named so, and short lines that are a date and little else."""
+        page, focus = self._page, self._focus
+        lines = [
+            node
+            for node, text in page.numbered_lines
+            if len(text) <= MAX_BYLINE_LENGTH
+            and ((len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language)) or _BYLINE.match(text))
+        ]
+        candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
+        return [
+            node
+            for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]
+            if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH
+            and not focus.elsewhere(node)
+            and not focus.in_card(node)
+        ]
 
 
 def _dates(page: Page, texts: Iterable[str]) -> list[Date]:
@@ -441,25 +485,6 @@ def _exact_times(page: Page, focus: Focus, *, modified: bool) -> Iterator[Date]:
 
 def _contents(page: Page, names: Iterable[str]) -> Iterator[str]:
     return (content for name in names for content in page.metas.get(name, ())[:1])
-
-
-def _shown(page: Page, focus: Focus, *, modified: bool) -> Date | None:
-    """Return the date that the page shows and names as wanted, the nearest to the heading first."""
-    return lowest(_scored_dates(page, focus, modified=modified))
-
-
-def _scored_dates(page: Page, focus: Focus, *, modified: bool) -> Iterator[tuple[float, Date]]:
-    far = _text_begins(focus)
-    for node in _nodes(page, focus):
-        sure = _is_wanted(page, node, modified=modified)
-        distance = abs(focus.distance(node))
-        if sure is None or not (sure or distance <= NEAR or (distance <= far and _names_date(page.names(node)))):
-            continue
-        date = _changed_at(node, page) if modified else None
-        texts = () if date else _texts(node, modified=modified)
-        date = date or next((date for text in texts if (date := read(text, page))), None)
-        if date:
-            yield distance - (NEAR if sure else 0), date
 
 
 def _names_date(names: str) -> bool:
@@ -498,24 +523,6 @@ def _texts(node: HtmlElement, *, modified: bool) -> tuple[str, ...]:
     # Several times in it are those of several things.
     own = inner[0] if len(inner) == 1 else node.get("datetime")
     return (own or "", node.get("content") or "", text)
-
-
-def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
-    """Yield the nodes that may show a date: those named so, and short lines that are a date and little else."""
-    lines = [
-        node
-        for node, text in page.numbered_lines
-        if len(text) <= MAX_BYLINE_LENGTH
-        and ((len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language)) or _BYLINE.match(text))
-    ]
-    candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
-    for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]:
-        if (
-            len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH
-            and not focus.elsewhere(node)
-            and not focus.in_card(node)
-        ):
-            yield node
 
 
 def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:

@@ -78,7 +78,7 @@ class TextPart:
         weights = [0.0] * len(tags)
         for position in range(len(tags) - 1, -1, -1):
             weight = weights[position] + _weight(texts[position])
-            if self._is_other(position):
+            if weight and self._is_other(position):
                 weight = 0.0
             elif tags[position] == "a":
                 weight *= OF_LABELS
@@ -135,7 +135,7 @@ def _weight(text: str | None) -> float:
 
 
 #: Headings of the requirements for candidates.
-_REQUIREMENTS = _VOCABULARY.pattern("requirements", re.IGNORECASE)
+_REQUIREMENTS = _VOCABULARY.caseless("requirements")
 #: Shortest description, in characters.
 MIN_LENGTH: Final = 120
 MAX_NODES: Final = 60
@@ -157,7 +157,7 @@ NEARLY_ALL: Final = 0.7
 #: The text below a heading is searched so many steps up from it, and has at least this weight.
 MAX_STEPS: Final = 6
 LEAST_BELOW: Final = 300
-_DESCRIPTION_HEADING: Final = _VOCABULARY.pattern("description_heading", re.IGNORECASE)
+_DESCRIPTION_HEADING: Final = _VOCABULARY.caseless("description_heading")
 _DESCRIPTION_LABEL: Final = _VOCABULARY.pattern("description_label", re.IGNORECASE)
 _DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
 _NO_DESCRIPTION = _VOCABULARY.pattern("no_description")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, modified_on, published_on, read
+from scrapy_ext.server.extraction.auto.fields.dates import Date, Dates, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.fields.price_notation import place_on
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in
@@ -73,7 +73,8 @@ _LABELS: Final = LabelWords(
     _VOCABULARY, "company", "salary", "type", "workplace", "identifier", "posted", "deadline", "start", "location",
     "city_label", "region_label", "country_label",
 )  # fmt: skip
-_COMPANY_ADDRESS = _VOCABULARY.pattern("company_address", re.IGNORECASE)
+_COMPANY_ADDRESS = _VOCABULARY.caseless("company_address")
+_COMPANY_ATTRIBUTES: Final = ("data-company-name", "data-employer-name", "data-organization-name")
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
 _SALARY_WORD = _VOCABULARY.pattern("salary_word", re.IGNORECASE)
 _NO_SALARY, _EXTRA_PAY = _VOCABULARY.patterns("no_salary", "extra_pay", flags=re.IGNORECASE)
@@ -86,7 +87,7 @@ _COMPANY_NAME, _LOCATION_NAME, _SALARY_NAME = _VOCABULARY.patterns("company_name
 _LEADING_LABEL = _VOCABULARY.pattern("leading_label")
 #: ``Cook at The Blue Door``, ``The Blue Door hiring Cook in Leeds, UK``, whatever follows them.
 _HIRING_TITLE = _VOCABULARY.pattern("hiring_title")
-_APPLY = _VOCABULARY.pattern("apply", re.IGNORECASE)
+_APPLY = _VOCABULARY.caseless("apply")
 
 _CONTROLS: Final = frozenset({"option", "label", "a"})
 _SINGLE_ID = re.compile(r"[\w#][\w./#-]{1,39}")
@@ -184,7 +185,9 @@ class _Extraction:
         return None
 
     def _company_attribute(self) -> str | None:
-        values = self._page.tree.xpath("//@data-company-name | //@data-employer-name | //@data-organization-name")
+        if self._page.with_attribute.keys().isdisjoint(_COMPANY_ATTRIBUTES):
+            return None
+        values = self._page.tree.xpath(" | ".join(f"//@{name}" for name in _COMPANY_ATTRIBUTES))
         return next((text for value in values[:MAX_NODES] if 1 < len(text := one_line(value)) <= MAX_NAME_LENGTH), None)
 
     def _linked_company(self) -> str | None:
@@ -282,15 +285,16 @@ class _Extraction:
 
     def _set_dates(self, item: JobPosting) -> None:
         page, job = self._page, self._job
+        dates = Dates(page, job, self._focus)
         published = self._first(
             "datePublished",
             (origin(job, "datePosted"), lambda: self._stated("datePosted", "datePublished")),
             ("label", lambda: self._dated("posted")),
             ("relative date by the heading", lambda: relative_date(self._focus)),
-            ("date by the heading", lambda: published_on(page, job, self._focus)),
+            ("date by the heading", lambda: dates.published),
             form=_iso,
         )
-        modified = modified_on(page, job, self._focus)
+        modified = dates.modified
         valid = self._first(
             "validThrough",
             (origin(job, "validThrough"), lambda: self._stated("validThrough")),

@@ -87,12 +87,12 @@ def _heading_in(page: Page, titles: list[str]) -> HtmlElement | None:
 
 def _scored_headings(page: Page, titles: list[str]) -> Iterator[tuple[float, HtmlElement]]:
     wholes = [(letters_of(title), f" {' '.join(_words(title))} ") for title in titles]
-    for node, weight in _candidates(page):
+    for node, weight, in_link in _candidates(page):
         text = node_text(node, MAX_HEADING_LENGTH + 1)
         words = f" {' '.join(_words(text))} "
         lengths = [len(whole) for whole, inside in wholes if whole and words in inside]
         # Most lines are in no title.
-        if not lengths or len(text) > MAX_HEADING_LENGTH:
+        if not lengths or len(text) > MAX_HEADING_LENGTH or (not in_link and _is_in_link(node)):
             continue
         letters = letters_of(text)
         if len(letters) < SHORTEST or _is_site(page, letters) or _NO_COMPANY.fullmatch(text):
@@ -102,18 +102,19 @@ def _scored_headings(page: Page, titles: list[str]) -> Iterator[tuple[float, Htm
             yield weight + 2 * share, node
 
 
-def _candidates(page: Page) -> Iterator[tuple[HtmlElement, float]]:
+def _candidates(page: Page) -> Iterator[tuple[HtmlElement, float, bool]]:
+    """Yield headings and lines with their weights, and whether they count in a link as well."""
     for node in islice(page.tree.iter(*_HEADINGS), MAX_LINES):
-        yield node, _HEADINGS[node.tag] if not _NO_HEADING.search(page.names(node)) else _LINE
+        yield node, _HEADINGS[node.tag] if not _NO_HEADING.search(page.names(node)) else _LINE, True
     for node in page.named(*_TITLE_NAMES)[:MAX_LINES]:
         if node.tag not in _HEADINGS and len(node) <= 2 and _TITLE_NAME.search(page.names(node)):
-            yield node, _NAMED
+            yield node, _NAMED, True
     for node in islice(page.tree.iter("p"), MAX_LINES):
-        if next(islice(node.iter("*"), MAX_INSIDE, None), None) is None and not _is_in_link(node):
-            yield node, _LINE
+        if next(islice(node.iter("*"), MAX_INSIDE, None), None) is None:
+            yield node, _LINE, False
     for node, _ in page.lines[:MAX_LINES]:
-        if node.tag not in _NO_LINES and node.tag not in _HEADINGS and not _is_in_link(node):
-            yield node, _LINE
+        if node.tag not in _NO_LINES and node.tag not in _HEADINGS and node.tag != "p":
+            yield node, _LINE, False
 
 
 def _is_in_link(node: HtmlElement) -> bool:
@@ -298,7 +299,7 @@ MAX_LENGTH: Final = 120
 #: Greatest distance from the heading, in elements, of a line that is a place by its words alone.
 NEAR_HEADING: Final = 80
 MAX_LINKS: Final = 2_000
-_MAP: Final = _VOCABULARY.pattern("map_address", re.IGNORECASE)
+_MAP: Final = _VOCABULARY.caseless("map_address")
 _NO_PLACE, _MAP_LINK = _VOCABULARY.patterns("no_place", "map_link", flags=re.IGNORECASE)
 #: ``Leeds, UK``, ``Leeds, West Yorkshire, England``, ``Remote (Spain)``.
 _PLACE_LINE: Final = re.compile(
@@ -315,10 +316,14 @@ _MORE: Final = re.compile(r"\s+[—–|•·/-]\s+")
 
 def has_words(place: str, name: str) -> bool:
     """Return whether a place has the words of a name, with any signs between them: Leeds has no company "Ee"."""
-    letters = r"[\W_]*".join(map(re.escape, letters_of(name)))
+    letters = letters_of(name)
     if not letters:
         return True
-    whole = rf"(?<!{WESTERN_LETTER.pattern}){letters}(?!{WESTERN_LETTER.pattern})"
+    # Few places have them, and the expression below is compiled for each name.
+    if letters not in letters_of(place):
+        return False
+    apart = r"[\W_]*".join(map(re.escape, letters))
+    whole = rf"(?<!{WESTERN_LETTER.pattern}){apart}(?!{WESTERN_LETTER.pattern})"
     return re.search(whole, place.casefold()) is not None
 
 

@@ -87,8 +87,8 @@ def paging_parts(page: Page) -> list[HtmlElement]:
     named = [node for node in page.named(*_PART_NAMES) if node.tag in _PART_TAGS]
     labelled = [
         node
-        for node in page.tree.iter("nav", "ul", "ol", "div")
-        if "paginat" in (label := (node.get("aria-label") or "").lower()) or label in {"page navigation", "pages"}
+        for node, label in page.with_label("nav", "ul", "ol", "div")
+        if "paginat" in label or label in {"page navigation", "pages"}
     ]
     found = [node for node in dict.fromkeys([*named, *labelled]) if not NOT_PAGES.search(page.names(node))]
     return found[:MAX_PAGING_PARTS]
@@ -105,11 +105,11 @@ _ARROWS: Final = _VOCABULARY.text("arrows")
 NEXT_TEXT = _VOCABULARY.caseless("next_text")
 ARROW = re.compile(rf"[\s{_ARROWS}=-]+")
 #: Text of a link to more entries: the next page, if its URL says so.
-MORE = _VOCABULARY.pattern("more", re.IGNORECASE)
+MORE = _VOCABULARY.caseless("more")
 #: Text of a link to the previous, first or last page: never the next page.
 NOT_NEXT_TEXT = _VOCABULARY.pattern("not_next_text", re.IGNORECASE)
 #: Older entries, which blogs may call previous ones.
-OLDER = _VOCABULARY.pattern("older", re.IGNORECASE)
+OLDER = _VOCABULARY.caseless("older")
 #: Texts of links between pages: a number, a word, or an arrow.
 PAGE_NAME = _VOCABULARY.pattern("page_name", re.IGNORECASE)
 #: The number of a page as a link writes it: ``2``, ``[2]``, ``Page 2``, ``第2页``.

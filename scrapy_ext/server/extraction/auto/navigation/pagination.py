@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
@@ -41,8 +41,7 @@ _LOADS_MORE = _VOCABULARY.pattern("loads_more")
 
 def scripted_next(page: Page, own: Address) -> Request | None:
     """Return the request for the next page from an attribute, where its URL is that of the page after ``own``."""
-    present = set(chain.from_iterable(page.outline.attributes))
-    there = [name for name in _SCRIPTED if name in present]
+    there = [name for name in _SCRIPTED if name in page.with_attribute]
     nodes = [node for name in there for node in islice(page.tree.iterfind(f".//*[@{name}]"), MAX_SCRIPTED)]
     for node in nodes:
         names = page.names(node)

@@ -327,14 +327,11 @@ def _json_ld(source: str) -> list[JsonValue]:
 def _microdata(page: Page) -> list[JsonValue]:
     """Return the microdata of a page in the form of JSON-LD; nothing where there is so much that it would take long."""
     tree, base_url = page.tree, page.base_url
-    marked = [
-        node
-        for node, attributes in zip(page.elements, page.outline.attributes, strict=True)
-        if "itemprop" in attributes or "itemscope" in attributes
-    ]
+    properties = page.with_attribute.get("itemprop", [])
+    marked = [page.elements[position] for position in {*properties, *page.with_attribute.get("itemscope", ())}]
     if not marked or len(marked) > MAX_ITEMPROPS:
         return []
-    if tree.xpath(f"boolean(//*[@itemprop][count(ancestor::*[@itemprop]) > {MAX_ITEMPROP_DEPTH}])"):
+    if _depth_of(properties, page.outline.ends) > MAX_ITEMPROP_DEPTH:
         return []
     _bound_references(tree)
     # urljoin fails on such addresses.
@@ -343,6 +340,18 @@ def _microdata(page: Page) -> list[JsonValue]:
             if node.get(attribute) and absolute(base_url, node.get(attribute)) is None:
                 del node.attrib[attribute]
     return MicrodataReader(tree, base_url if parts_of(base_url).scheme else "").items()
+
+
+def _depth_of(positions: list[int], ends: list[int]) -> int:
+    """Return the most elements of these that are around one of them."""
+    deepest = 0
+    around: list[int] = []
+    for position in positions:
+        while around and ends[around[-1]] <= position:
+            around.pop()
+        deepest = max(deepest, len(around))
+        around.append(position)
+    return deepest
 
 
 def _bound_references(tree: HtmlElement) -> None:

@@ -176,31 +176,41 @@ class Page:
         return _Rows(list(self._positions))
 
     @cached_property
+    def with_attribute(self) -> dict[str, list[int]]:
+        """The positions of the elements that have each attribute, in the order of the page."""
+        found: dict[str, list[int]] = {}
+        for position, attributes in enumerate(self.outline.attributes):
+            for name in attributes:
+                found.setdefault(name, []).append(position)
+        return found
+
+    def with_label(self, *tags: str) -> Iterator[tuple[HtmlElement, str]]:
+        """Yield the elements of these tags that have an ``aria-label``, with that in lower case."""
+        outline = self.outline
+        for position in self.with_attribute.get("aria-label", ()):
+            if outline.tags[position] in tags:
+                yield outline.nodes[position], outline.attributes[position]["aria-label"].lower()
+
+    @cached_property
     def hidden(self) -> frozenset[int]:
         """The positions of elements that the page marks as not shown to all; those inside of them are not listed."""
-        return self.unshown.union(
-            position
-            for position, attributes in enumerate(self.outline.attributes)
-            if attributes and attributes.get("aria-hidden") == "true"
-        )
+        attributes, marked = self.outline.attributes, self.with_attribute.get("aria-hidden", ())
+        return self.unshown.union(position for position in marked if attributes[position]["aria-hidden"] == "true")
 
     @cached_property
     def unshown(self) -> frozenset[int]:
         """The positions of elements that the page itself does not show; those inside of them are not listed."""
-        return frozenset(
-            position
-            for position, attributes in enumerate(self.outline.attributes)
-            if attributes
-            and ("hidden" in attributes or ("style" in attributes and _HIDING_STYLE.search(attributes["style"])))
-        )
+        attributes, styled = self.outline.attributes, self.with_attribute.get("style", ())
+        by_style = (position for position in styled if _HIDING_STYLE.search(attributes[position]["style"]))
+        return frozenset(chain(self.with_attribute.get("hidden", ()), by_style))
 
     @cached_property
     def by_role(self) -> dict[str, list[HtmlElement]]:
         """The elements with each ``role``, in the order of the page."""
         found: dict[str, list[HtmlElement]] = {}
-        for node, attributes in zip(self.elements, self.outline.attributes, strict=True):
-            if role := attributes.get("role"):
-                found.setdefault(role, []).append(node)
+        for position in self.with_attribute.get("role", ()):
+            if role := self.outline.attributes[position]["role"]:
+                found.setdefault(role, []).append(self.elements[position])
         return found
 
     @cached_property

@@ -36,7 +36,8 @@ def og_signs(page: Page) -> dict[str, float]:
 
 
 def markup_signs(page: Page) -> dict[str, float]:
-    found = {each["itemtype"].rsplit("/", 1)[-1] for each in page.outline.attributes if "itemtype" in each}
+    attributes, typed = page.outline.attributes, page.with_attribute.get("itemtype", ())
+    found = {attributes[position]["itemtype"].rsplit("/", 1)[-1] for position in typed}
     for script in page.scripts:
         if "json" in script.type:
             found.update(_TYPE.findall(script.source[:MAX_MARKUP]))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, modified_on, published_on, read
+from scrapy_ext.server.extraction.auto.fields.dates import Dates, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.page import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 
@@ -139,7 +139,7 @@ def test_days_that_no_calendar_has_are_no_dates(text: str) -> None:
 )
 def test_a_line_with_both_dates_has_that_of_publication_first(line: str) -> None:
     page = Page(f"<html lang=fr><title>Le vent</title><body><h1>Le vent</h1>{line}</body>", "https://example.com/a")
-    found = published_on(page, None, Focus(page, page.title))
+    found = Dates(page, None, Focus(page, page.title)).published
     assert found is not None
     assert found.iso == "2025-01-14T01:28:00"
 
@@ -147,7 +147,7 @@ def test_a_line_with_both_dates_has_that_of_publication_first(line: str) -> None
 def test_the_date_of_a_card_of_another_page_is_not_that_of_the_page() -> None:
     card = "<div><h3><a href=/b>Harbour wall to be rebuilt in spring</a></h3><span class=date>2025-01-14</span></div>"
     page = Page(f"<title>News</title><body><h1>News</h1>{card}</body>", "https://example.com/news")
-    assert published_on(page, None, Focus(page, page.title)) is None
+    assert Dates(page, None, Focus(page, page.title)).published is None
 
 
 def test_the_label_of_a_date_counts_far_from_the_heading() -> None:
@@ -155,7 +155,7 @@ def test_the_label_of_a_date_counts_far_from_the_heading() -> None:
     page = Page(
         f"<title>Oro</title><body><h1>Oro</h1>{far}<p>Publicerat: 3 april, 2021</body>", "https://example.com/a"
     )
-    found = published_on(page, None, Focus(page, page.title))
+    found = Dates(page, None, Focus(page, page.title)).published
     assert found is not None
     assert found.iso == "2021-04-03T00:00:00"
 
@@ -247,7 +247,7 @@ TEXT = (
 def test_a_date_far_from_the_heading_stands_before_the_text(between: str, name: str, found: bool) -> None:
     html = f"<title>The wall</title><h1>The wall</h1>{between}<div class={name}>May 5, 2024</div>{TEXT * 3}"
     page = Page(html, "https://harbour.example/wall")
-    assert (published_on(page, None, Focus(page, page.title)) is not None) is found
+    assert (Dates(page, None, Focus(page, page.title)).published is not None) is found
 
 
 @pytest.mark.parametrize(
@@ -262,6 +262,6 @@ def test_the_time_of_a_change_is_that_of_the_day_named_before(line: str, iso: st
     page = Page(
         f"<html lang=en><title>The wall</title><h1>The wall</h1><p class=meta>{line}</p>", "https://a.example/b"
     )
-    changed = modified_on(page, None, Focus(page, page.title))
+    changed = Dates(page, None, Focus(page, page.title)).modified
     assert changed is not None
     assert (changed.iso, changed.raw) == (iso, raw)
