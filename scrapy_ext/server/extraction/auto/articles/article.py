@@ -16,6 +16,7 @@ import copy
 import logging
 import re
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -326,27 +327,28 @@ def _says_only(line: str, known: list[str]) -> bool:
 
 def _kept_part(page: Page, prose: ArticleBox, runs: list[TextRun]) -> Node | None:
     """Return the box with the text of the lines only. Images and the like stay, with their captions."""
-    outline = page.outline
-    if outline.ends[prose.box] - prose.box > MAX_ELEMENTS:
+    if page.outline.ends[prose.box] - prose.box > MAX_ELEMENTS:
         return None
     texts = {position for run in runs for position in run.texts}
     tails = {position for run in runs for position in run.tails}
-
-    def kept(position: int) -> Node:
-        element, tag = outline.nodes[position], outline.tags[position]
-        node = Node(tag, outline.texts[position] if position in texts else None, None, element)
-        for child in outline.children(position):
-            if child not in prose.noise:
-                node.add(kept(child))
-            elif _is_shown(outline.nodes[child]):
-                node.add(copy_of(outline.nodes[child]))
-            if child in tails:
-                node.add_text(outline.tails[child])
-        return node
-
-    part = kept(prose.box)
+    part = _kept(prose, prose.box, texts, tails)
     _prune(part)
     return part
+
+
+def _kept(prose: ArticleBox, position: int, texts: AbstractSet[int], tails: AbstractSet[int]) -> Node:
+    """Return an element of the box with those texts and tails only, by the positions of their elements."""
+    outline = prose.outline
+    element, tag = outline.nodes[position], outline.tags[position]
+    node = Node(tag, outline.texts[position] if position in texts else None, None, element)
+    for child in outline.children(position):
+        if child not in prose.noise:
+            node.add(_kept(prose, child, texts, tails))
+        elif _is_shown(outline.nodes[child]):
+            node.add(copy_of(outline.nodes[child]))
+        if child in tails:
+            node.add_text(outline.tails[child])
+    return node
 
 
 def _is_shown(node: HtmlElement) -> bool:

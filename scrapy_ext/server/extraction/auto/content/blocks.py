@@ -6,6 +6,7 @@ box is a block-level element around blocks; its sums include all blocks inside o
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.articles.body_lines import runs_of, text_runs
@@ -36,7 +37,6 @@ class Box:
     __slots__ = (
         "attributes",
         "blocks",
-        "children",
         "depth",
         "hidden",
         "link_words",
@@ -58,9 +58,6 @@ class Box:
         self.words = self.link_words = self.blocks = 0
         #: Number of sibling boxes, itself included, with the same tag and class.
         self.twins = 1
-        self.children: list[Box] = []
-        if parent:
-            parent.children.append(self)
 
     def chain(self) -> list[Box]:
         """Return the box and those around it, from the inside."""
@@ -114,7 +111,9 @@ class Blocks(list[TextBlock]):
         root = 0 if body is None else page.order[body]
         self._page, self._limit = page, limit
         self.root = Box(page, root, None)
-        self._boxes = [self.root]
+        #: The boxes of the page in its order: each before those in it. They do not know these, as objects in cycles
+        #: would keep the whole page until the garbage collector finds them.
+        self.boxes = [self.root]
         self._line = _Line()
         #: The end of the code that is being read, whose lines are one block.
         self._end_of_code = 0
@@ -157,7 +156,7 @@ class Blocks(list[TextBlock]):
             else:
                 self._end(box)
                 box = Box(self._page, position, box)
-                self._boxes.append(box)
+                self.boxes.append(box)
                 if tag == "pre":
                     self._end_of_code = ends[position]
             self._links += tag in ("a", "button")
@@ -204,24 +203,16 @@ class Blocks(list[TextBlock]):
             box.words += block.words
             box.link_words += block.link_words
             box.blocks += 1
-        # Boxes come before those in them.
-        for box in reversed(self._boxes):
+        for box in reversed(self.boxes):
             above = box.parent
             if above is not None:
                 above.words += box.words
                 above.link_words += box.link_words
                 above.blocks += box.blocks
-            if len(box.children) > 1:
-                _count_twins(box.children)
-
-
-def _count_twins(boxes: list[Box]) -> None:
-    keys = [(box.tag, box.attributes.get("class")) for box in boxes]
-    counts: dict[tuple[str, str | None], int] = {}
-    for key in keys:
-        counts[key] = counts.get(key, 0) + 1
-    for box, key in zip(boxes, keys, strict=True):
-        box.twins = counts[key]
+        alike = [(box.parent, box.tag, box.attributes.get("class")) for box in self.boxes]
+        counts = Counter(alike)
+        for box, key in zip(self.boxes, alike, strict=True):
+            box.twins = counts[key]
 
 
 # Marks of the rules for articles on a page of any kind: which blocks they would take, and which they would leave out.

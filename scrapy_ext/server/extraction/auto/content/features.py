@@ -239,7 +239,7 @@ class Features:
         self._title = set(_WORD.findall((page.title or "").casefold()))
         self._h1 = next((at for at, block in enumerate(blocks) if block.box.tag == "h1"), None)
         self._h1_levels = {} if self._h1 is None else _levels(blocks[self._h1].box)
-        self._core = {box: float(level) for level, box in enumerate(reversed(_core(blocks.root)))}
+        self._core = {box: float(level) for level, box in enumerate(reversed(_core(blocks)))}
         self._best = _levels(_best_parent(blocks))
         of_page = page_features(page, blocks, article)
         self.names_of_page = tuple(of_page)
@@ -349,12 +349,12 @@ def _groups(blocks: Blocks) -> tuple[dict[_Key, _Group], list[_Key]]:
     return groups, keys
 
 
-def _core(root: Box) -> list[Box]:
+def _core(blocks: Blocks) -> list[Box]:
     """Return the boxes from the root down that each contain more than half of the page's words outside of links."""
-    found, box, enough = [root], root, (root.words - root.link_words) / 2
-    while inner := next((child for child in box.children if child.words - child.link_words > enough), None):
-        found.append(inner)
-        box = inner
+    found, enough = [blocks.root], (blocks.root.words - blocks.root.link_words) / 2
+    for box in blocks.boxes:
+        if box.parent is found[-1] and box.words - box.link_words > enough:
+            found.append(box)
     return found
 
 

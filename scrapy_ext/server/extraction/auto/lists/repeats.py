@@ -84,11 +84,17 @@ class Surroundings(Parts):
     """The parts of a page around its content: header, menus, side bars, footer, filters."""
 
     def __init__(self, page: Page) -> None:
-        super().__init__(self._begins_at)
+        super().__init__(_Outside(page).begins_at)
+
+
+class _Outside:
+    """Rule for the elements at which such parts begin."""
+
+    def __init__(self, page: Page) -> None:
         self._page = page
         self._by_names: dict[str, bool] = {}
 
-    def _begins_at(self, node: HtmlElement) -> bool:
+    def begins_at(self, node: HtmlElement) -> bool:
         if node.tag in {"body", "html", "main"} or node.get("role") == "main":
             return False
         # Streamed parts (``S:1``), which a script is to move, count as shown.

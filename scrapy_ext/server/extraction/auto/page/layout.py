@@ -10,7 +10,6 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -34,7 +33,8 @@ class Parts:
     """Parts of a page of one kind. Verdicts are cached for each element on the way up.
 
     ``begins`` decides whether such a part begins at an element. An element for which ``ends`` is true is in none,
-    whatever is around it.
+    whatever is around it. Neither is a method of an object that has these parts: such a cycle would keep the whole page
+    until the garbage collector finds it.
     """
 
     def __init__(
@@ -133,16 +133,12 @@ class Focus:
         self.heading = self._find_heading()
         self.path = frozenset(self.heading.iterancestors()) if self.heading is not None else frozenset()
         is_elsewhere = Found(_ELSEWHERE)
+        self.heading_text: str | None = shown_text(self.heading, 500) or None if self.heading is not None else None
         self._others = Parts(
             lambda node: node.tag in _ELSEWHERE_TAGS or is_elsewhere[page.names(node)],
             ends=self.path.__contains__,
         )
-
-        self._cards = Parts(self._is_card, ends=self.path.__contains__)
-
-    @cached_property
-    def heading_text(self) -> str | None:
-        return shown_text(self.heading, 500) or None if self.heading is not None else None
+        self._cards = Parts(_Cards(page, self.heading_text).begins_at, ends=self.path.__contains__)
 
     def distance(self, node: HtmlElement) -> int:
         """Return the number of elements between the heading and a node: negative before it, 0 without a heading."""
@@ -177,24 +173,6 @@ class Focus:
         """Return whether a node is in a card of another page: a small box with a heading that links there."""
         return self._cards.hold(node)
 
-    def _is_card(self, box: HtmlElement) -> bool:
-        outline = self._page.outline
-        at = outline.order.get(box)
-        if at is None or outline.ends[at] - at > MAX_CARD:
-            return False
-        heading = next(filter(self._names_other_page, box.iter("h2", "h3", "h4", "h5")), None)
-        return heading is not None and _is_teaser(box, heading)
-
-    def _names_other_page(self, heading: HtmlElement) -> bool:
-        text, own = node_text(heading, 500), self.heading_text
-        # A link to a source is a part of the heading of a section.
-        inner = [link for link in heading.iter("a") if 2 * len(node_text(link, 500)) > len(text)]
-        links = (*inner, *islice(heading.iterancestors("a"), 1))
-        urls = [url for link in links if (url := self._page.link(link.get("href")))]
-        # Boxes about authors have their names as headings, and posts of a thread its title, with links to themselves.
-        is_name = len(text) < MIN_CARD_TITLE and not is_wide(text[:1] or " ")
-        return bool(urls) and not is_name and not any(map(self._page.is_at, urls)) and not (own and own in text)
-
     def _find_heading(self) -> HtmlElement | None:
         scored: list[tuple[float, HtmlElement]] = []
         first_order = _of_content(self._page, [node for node in self._page.tree.iter("h1") if node_text(node, 500)])
@@ -210,6 +188,32 @@ class Focus:
             return highest(scored)
         # A lone <h1> is the heading of the page, whatever the title is.
         return first_order[0] if len(first_order) == 1 else None
+
+
+class _Cards:
+    """Cards of other pages: small boxes with a heading that links there."""
+
+    def __init__(self, page: Page, heading_text: str | None) -> None:
+        self._page = page
+        self._heading_text = heading_text
+
+    def begins_at(self, box: HtmlElement) -> bool:
+        outline = self._page.outline
+        at = outline.order.get(box)
+        if at is None or outline.ends[at] - at > MAX_CARD:
+            return False
+        heading = next(filter(self._names_other_page, box.iter("h2", "h3", "h4", "h5")), None)
+        return heading is not None and _is_teaser(box, heading)
+
+    def _names_other_page(self, heading: HtmlElement) -> bool:
+        text, own = node_text(heading, 500), self._heading_text
+        # A link to a source is a part of the heading of a section.
+        inner = [link for link in heading.iter("a") if 2 * len(node_text(link, 500)) > len(text)]
+        links = (*inner, *islice(heading.iterancestors("a"), 1))
+        urls = [url for link in links if (url := self._page.link(link.get("href")))]
+        # Boxes about authors have their names as headings, and posts of a thread its title, with links to themselves.
+        is_name = len(text) < MIN_CARD_TITLE and not is_wide(text[:1] or " ")
+        return bool(urls) and not is_name and not any(map(self._page.is_at, urls)) and not (own and own in text)
 
 
 def _is_teaser(box: HtmlElement, heading: HtmlElement) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from zyte_common_items import (
 
 from scrapy_ext.compatibility.items import PageContent
 from scrapy_ext.server.extraction.auto import KINDS, UnsupportedKindError, extract, preload
+from scrapy_ext.server.extraction.auto.page import Page
 
 URL = "https://example.com/a"
 CLASSES: dict[str, type[Item]] = {
@@ -71,3 +74,25 @@ def test_the_same_page_gives_the_same_item() -> None:
 def test_preload_may_be_called_again() -> None:
     preload()
     preload()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_freed_once_it_is_extracted_without_a_garbage_collection(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages: list[weakref.ref[Page]] = []
+
+    class Recorded(Page):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            pages.append(weakref.ref(self))
+
+    monkeypatch.setattr("scrapy_ext.server.extraction.auto.page.page.Page", Recorded)
+    entries = "".join(f'<li><h2><a href="/{n}">Entry {n} of the list</a></h2><p>Some text.</p></li>' for n in range(9))
+    text = "<p>A paragraph of the text, long enough to be taken for prose by all that reads it.</p>" * 5
+    gc.disable()
+    try:
+        extract(kind, f"<title>Heading</title><main><h1>Heading</h1>{text}<ul>{entries}</ul></main>", URL)
+        assert [page() for page in pages] == [None]
+    finally:
+        gc.enable()
