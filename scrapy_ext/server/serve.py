@@ -106,6 +106,7 @@ async def _run(config: ServerConfig, listener: socket.socket, status: StatusServ
         status,
     )
     middleware.connections = connections
+    server.about = _about(config)
     if config.exit_with_stdin:
         _watch_stdin(asyncio.get_running_loop(), server)
     try:
@@ -121,6 +122,17 @@ async def _run(config: ServerConfig, listener: socket.socket, status: StatusServ
     return 0
 
 
+def _about(config: ServerConfig) -> str:
+    """Return what a process is, for the person who reads its log: version, data and units. Empty for the server of a
+    crawl, whose log is another."""
+    if config.exit_with_stdin:
+        return ""
+    from scrapy_ext.server.http.openapi import package_version
+
+    data = f"database {config.database}" if config.database is not None else f"data in {config.data.absolute()}"
+    return f"scrapy-ext {package_version()}, {data}, {config.units} units for jobs"
+
+
 def _failed(reason: str) -> int:
     print(f"error: {reason}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own output
     return 1
@@ -132,6 +144,8 @@ class _Server(uvicorn.Server):
         self._middleware = middleware
         self._status = status
         self._ending: asyncio.Task[None] | None = None
+        #: What it is, for the log.
+        self.about = ""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -145,6 +159,8 @@ class _Server(uvicorn.Server):
                 self._status.start(self._middleware.status)
             url = f"http://{_address(sockets[0])}"
             node = self._middleware.ready
+            if self.about:
+                logger.info("Ready at %s: %s", node or url, self.about)
             if sys.stderr.isatty() and node is None:
                 print(_HINTS.format(url=url), file=sys.stderr, flush=True)  # noqa: T201 - for the person who started it
             print(f"ready {node or url}", flush=True)  # noqa: T201 - the line that programs wait for
@@ -165,6 +181,11 @@ class _Server(uvicorn.Server):
     def end(self) -> None:
         """Finish requests under way, refuse new ones, then end; the second call ends at once."""
         if self._ending is None:
+            if self.about:
+                logger.info(
+                    "Ending: %d requests are under way; running jobs continue on another node, or at the next start",
+                    self._middleware.under_way,
+                )
             self._ending = asyncio.get_running_loop().create_task(self._end())
         else:
             self.force_exit = self.should_exit = True

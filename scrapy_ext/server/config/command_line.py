@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.option import Option, Role
-from scrapy_ext.server.config.secret_files import SecretFileError, secret_in
+from scrapy_ext.server.config.secret_files import SUFFIX, SecretFileError, secret_in
 
 # ── the parser of command lines, with one-line errors that suggest a correction ──
 
@@ -26,11 +26,11 @@ _OPTION: Final = re.compile(r"unrecognized arguments: (-[^\s=]+)")
 _USAGE: Final = 2
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``"did you mean 'items'?"`` for the nearest known word, or ""."""
+def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
+    """Return ``"did you mean 'items'?"`` for the nearest known word, or "". ``least``: share of what must be equal."""
     from difflib import get_close_matches
 
-    nearest = get_close_matches(word, list(known), 1)
+    nearest = get_close_matches(word, list(known), 1, least)
     return f"did you mean {nearest[0]!r}?" if nearest else ""
 
 
@@ -92,6 +92,12 @@ def table(config: type[ServerConfig]) -> tuple[Option, ...]:
 OPTIONS: Final = table(ServerConfig)
 #: Environment variables that hold secrets.
 SECRETS: Final = (*(option.variable for option in OPTIONS if option.secret), DATABASE_PASSWORD)
+_PREFIX: Final = "SERVER_"
+_VARIABLES: Final = frozenset(
+    name for option in OPTIONS for name in (option.variable, option.secret and option.variable + SUFFIX) if name
+)
+#: So near to the name of a variable, another one is a misspelling. Some belong to other programs: ``SERVER_NAME``.
+_NEAR: Final = 0.84
 
 
 def add_options(parser: argparse.ArgumentParser, role: Role = Role.SERVER) -> None:
@@ -114,6 +120,7 @@ def config_from(
     the setting. Values of the environment are used without either, so that ``--allow-host`` alone defines the allowed
     hosts; proxies, whose passwords belong there, are always added.
     """
+    _refuse_misspelt(environ)
     given = {option.field: _value(option, options, environ, settings) for option in OPTIONS if option.roles & role}
     values = {field: value for field, value in given.items() if value is not None}
     if role is Role.SERVER and getattr(options, "data", None) is not None:
@@ -129,6 +136,17 @@ def config_from(
     if "database" in values and (password := _in_environment(DATABASE_PASSWORD, environ, secret=True)):
         values["database"] = values["database"].with_password(password)
     return ServerConfig(**values)
+
+
+def _refuse_misspelt(environ: Mapping[str, str]) -> None:
+    """Raise ConfigError for a variable that is nearly one of the server's: it would have no effect."""
+    for name in environ:
+        if (
+            name.startswith(_PREFIX)
+            and name not in _VARIABLES
+            and (meant := did_you_mean(name, sorted(_VARIABLES), _NEAR))
+        ):
+            raise ConfigError(f"{name} is no variable of the server; {meant} Rename it, or remove it")
 
 
 def _value(option: Option, options: argparse.Namespace, environ: Mapping[str, str], settings: Mapping[str, Any]) -> Any:

@@ -195,6 +195,23 @@ def is_gone(process: int) -> bool:
     return False
 
 
+def test_the_log_says_what_is_ready_and_that_it_ends(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        command("--port", "0", "--data", str(tmp_path / "data"), "--units", "3"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**without_keys(), "EXTRACT_API_KEY": "a" * 32, "PLATFORM_API_KEY": "b" * 32},
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().removeprefix("ready ").strip()
+        process.terminate()
+        log = process.communicate(timeout=60)[1]
+    assert f"Ready at {url}: scrapy-ext " in log
+    assert f", data in {tmp_path / 'data'}, 3 units for jobs" in log
+    assert "Ending: 0 requests are under way; running jobs continue on another node, or at the next start" in log
+
+
 def test_a_signal_ends_it_gracefully(tmp_path: Path) -> None:
     server = RunningServer(tmp_path)
     assert server.process.stdin is not None

@@ -129,6 +129,26 @@ _VALUES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("SERVER_DATABSE", "SERVER_DATABASE"),
+        ("SERVER_PUBLIC_URL_FILE", "SERVER_PUBLIC_URL"),
+        ("SERVER_PROXY", "SERVER_PROXIES"),
+        ("SERVER_ALLOWED_HOSTS", "SERVER_ALLOW_HOSTS"),
+        ("SERVER_OIDC_CLIENT_SECRET_FIL", "SERVER_OIDC_CLIENT_SECRET_FILE"),
+    ],
+)
+def test_a_misspelt_variable_is_refused(name: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^{name} is no variable of the server; did you mean '{meant}'\? Rename it"):
+        config_from(argparse.Namespace(), {name: "postgresql://crawler@db/crawls"})
+
+
+def test_a_variable_of_another_program_is_left_alone() -> None:
+    environ = dict.fromkeys(("SERVER_NAME", "SERVER_PORT", "SERVER_HOST", "SERVER_SOFTWARE", "SERVER_URL"), "8000")
+    assert config_from(argparse.Namespace(), environ) == config_from(argparse.Namespace(), {})
+
+
 @pytest.mark.parametrize("option", [option for option in OPTIONS if option.variable], ids=lambda option: option.field)
 def test_a_variable_of_the_environment_gives_the_value_of_its_option(option: Option) -> None:
     text = _VALUES.get(option.field, "value")
