@@ -3,8 +3,10 @@
 The page is local: 50 KB of HTML, two style sheets, a script, ten pictures (:mod:`rig.page_site`). ``service`` is the
 package's server, asked for ``browserHtml`` over HTTP; ``screenshot`` the same with a picture of the page, so that
 nothing of it may be left out; ``playwright`` is a context for each page, the load event and its HTML, with nothing
-around it. They take turns, ``--at-once`` pages at a time. Processor time is that of the whole tree of processes: server
-or script, Playwright's driver, Chromium. ``ratio`` is ``playwright`` by the other for rates, the other way for times.
+around it. ``settled`` is Playwright with the conditions of ``service``: no images, and half a second without requests
+(``networkidle``) before the HTML is read. They take turns, ``--at-once`` pages at a time. Processor time is that of the
+whole tree of processes: server or script, Playwright's driver, Chromium. ``ratio`` is ``service`` by ``playwright``,
+``settled_ratio`` is ``service`` by ``settled``.
 
 Then ``--soak`` pages come from the service, or as many as ``--soak-seconds`` allow: memory of its tree at the start
 (after a tenth), in the middle and at the end, as PSS where that can be read, and contexts opened and closed. Linux.
@@ -104,13 +106,14 @@ def main() -> None:
             def by_service(pages: int, at_once: int, **fields: Any) -> _Run:
                 return _timed(service.pid, lambda: service.load(url, pages, at_once, fields))
 
-            def by_playwright(pages: int, at_once: int) -> _Run:
-                return _timed(bare.process.pid, lambda: float(bare.ask(f"{url} {pages} {at_once}")))
+            def by_playwright(pages: int, at_once: int, until: str) -> _Run:
+                return _timed(bare.process.pid, lambda: float(bare.ask(f"{url} {pages} {at_once} {until}")))
 
             found = {}
             for at_once in given.at_once:
                 runs: dict[str, Callable[[], _Run]] = {
-                    "playwright": partial(by_playwright, given.pages, at_once),
+                    "playwright": partial(by_playwright, given.pages, at_once, "load"),
+                    "settled": partial(by_playwright, given.pages, at_once, "networkidle"),
                     "service": partial(by_service, given.pages, at_once, browserHtml=True),
                     "screenshot": partial(by_service, given.pages, at_once, screenshot=True),
                 }
@@ -134,10 +137,12 @@ def _compared(results: dict[str, list[_Run]], pages: int) -> dict[str, Any]:
         "pages_per_second": {
             **{name: round(rate, 2) for name, rate in rates.items()},
             "ratio": round(rates["service"] / rates["playwright"], 2),
+            "settled_ratio": round(rates["service"] / rates["settled"], 2),
         },
         "cpu_ms": {
             **{name: round(cost) for name, cost in costs.items()},
             "ratio": round(costs["service"] / costs["playwright"], 2),
+            "settled_ratio": round(costs["service"] / costs["settled"], 2),
         },
     }
 
