@@ -69,6 +69,7 @@ class PageProxy:
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._refuses = False
         self._bytes = 0
         self._token = secrets.token_hex(16)
         self._failures: dict[tuple[str, int], ExtractionError] = {}
@@ -91,6 +92,11 @@ class PageProxy:
             addresses.open_port(self._port)
             self._server.close()
             self._server = None
+        await self.refuse()
+
+    async def refuse(self) -> None:
+        """End every connection and serve no more, while the page closes: no other proxy may get its port before."""
+        self._refuses = True
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -117,7 +123,7 @@ class PageProxy:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
-            if len(self._tasks) <= self._limits.page_connections:
+            if not self._refuses and len(self._tasks) <= self._limits.page_connections:
                 await self._serve(reader, writer)
         except _Refused as refusal:
             await self._answer(writer, str(refusal))

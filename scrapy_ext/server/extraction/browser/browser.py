@@ -20,7 +20,7 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
 from playwright.async_api import BrowserContext, Error
@@ -52,7 +52,7 @@ class _NotOpenedError(Exception):
 class Browser:
     """Pool of pages. It starts with the first page; end it with :meth:`stop`.
 
-    ``contexts_opened`` and ``contexts_closed`` are equal whenever no page is being loaded. ``crashes`` counts pages
+    ``contexts_opened`` and ``contexts_closed`` are equal whenever no page is open. ``crashes`` counts pages
     that were lost with their browser, ``page_crashes`` those that crashed alone, ``retirements`` browsers that were
     replaced, by reason.
     """
@@ -104,10 +104,11 @@ class Browser:
         url = address_of(plan.url)
         # A refused page needs no browser.
         await self._guard.endpoints(url.raw_host or "", url.port or 0)
-        async with self.pages.permit(url.raw_host or ""):
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(self.pages.permit(url.raw_host or ""))
             for _ in range(2):
                 try:
-                    return await self._attempt(plan)
+                    result = await self._attempt(plan, held)
                 except _NotOpenedError:
                     self.crashes += 1
                     failure = temporary("The browser opened no page for this request, twice.")
@@ -121,6 +122,10 @@ class Browser:
                     failure = crash
                     if plan.actions:
                         break
+                else:
+                    # The page closes beside the answer, and has its permit until then.
+                    self._in_background(held.pop_all().aclose())
+                    return result
         raise failure
 
     async def stop(self) -> None:
@@ -134,19 +139,25 @@ class Browser:
 
     # ── one page ──
 
-    async def _attempt(self, plan: PagePlan) -> PageResult:
+    async def _attempt(self, plan: PagePlan, held: AsyncExitStack) -> PageResult:
+        """Load a page, whose context and proxy are added to what is ``held`` for the request."""
         instance = await self._instance(images=bool(plan.screenshot or plan.actions))
-        # Counted first: a browser without pages may be ended at any moment.
-        async with self._count(instance), PageProxy(self._guard, self._limits, plan.upstream) as proxy:
+        async with AsyncExitStack() as opened:
+            # Counted first: a browser without pages may be ended at any moment.
+            await opened.enter_async_context(self._count(instance))
+            proxy = await opened.enter_async_context(PageProxy(self._guard, self._limits, plan.upstream))
             try:
-                async with self._context(instance, proxy, plan) as context:
-                    return await instance.run_inside(load_page(context, proxy, plan, self._limits))
+                context = await opened.enter_async_context(self._context(instance, proxy, plan))
+                result = await instance.run_inside(load_page(context, proxy, plan, self._limits))
             except Error as error:
                 _log.warning(
                     "A page failed in the browser: %s. Its caller may send the request again.",
                     error.message.partition("\n")[0],
                 )
                 raise temporary("The page could not be read from the browser.") from None
+            await proxy.refuse()
+            held.push_async_exit(opened.pop_all())
+            return result
 
     @asynccontextmanager
     async def _count(self, instance: BrowserInstance) -> AsyncIterator[None]:

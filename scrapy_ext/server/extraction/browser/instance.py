@@ -99,6 +99,21 @@ class BrowserEndedError(Exception):
     """The browser ended during an operation."""
 
 
+async def run_unless(event: asyncio.Event, failure: Exception, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of work; cancels it and raises ``failure`` when the event is set before."""
+    working = asyncio.ensure_future(work)
+    coming = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((working, coming), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise failure
+    finally:
+        coming.cancel()
+        working.cancel()
+        await asyncio.wait((working,))
+
+
 class BrowserInstance:
     """One browser and the pages in it: how many it ``served``, how many are ``open``.
 
@@ -124,21 +139,12 @@ class BrowserInstance:
 
     async def run_inside(self, work: Coroutine[Any, Any, T]) -> T:
         """Return the result of work in this browser; raises :class:`BrowserEndedError` when it ended."""
-        working = asyncio.ensure_future(work)
-        going = asyncio.ensure_future(self.gone.wait())
         try:
-            await asyncio.wait((working, going), return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                return working.result()
-            raise BrowserEndedError
+            return await run_unless(self.gone, BrowserEndedError(), work)
         except CONNECTION_ERRORS:
             if await self.is_gone():
                 raise BrowserEndedError from None
             raise
-        finally:
-            going.cancel()
-            working.cancel()
-            await asyncio.wait((working,))
 
     async def is_gone(self) -> bool:
         """Return whether the browser ended.

@@ -74,8 +74,8 @@ def _hints(version: str, *, mobile: bool) -> dict[str, Any]:
 _ELSEWHERE: Final = ("user-agent", "referer")
 
 
-async def send_headers(session: CDPSession, headers: Iterable[Header], url: str) -> None:
-    """Set the headers of a request for ``url`` on a page that was not navigated yet."""
+async def send_headers(session: CDPSession, frame: str, headers: Iterable[Header], url: str) -> None:
+    """Set the headers of a request for ``url`` on a page that was not navigated yet, by the main frame's identifier."""
     extra = {
         header.name.lower(): header
         for header in headers
@@ -84,7 +84,6 @@ async def send_headers(session: CDPSession, headers: Iterable[Header], url: str)
     if not extra:
         return
     origin = URL(url, encoded=True).origin()
-    frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
 
     async def go_on(event: dict[str, Any]) -> None:
         going: dict[str, Any] = {"requestId": event["requestId"]}
@@ -183,13 +182,12 @@ class Settling:
         self._traffic = traffic
         self._limits = limits
         self._ended = asyncio.Event()
-        self._frame = ""
+        #: Identifier of the page's main frame in DevTools.
+        self.frame = ""
         self._counted = 0
 
     async def start(self) -> None:
         """Follow the loading that a session of DevTools reports."""
-        tree = await self._devtools.send("Page.getFrameTree")
-        self._frame = tree["frameTree"]["frame"]["id"]
         self._devtools.on("Page.frameStartedLoading", self._started)
         self._devtools.on("Page.frameStoppedLoading", self._stopped)
         self._devtools.on("Page.loadEventFired", lambda _: self._ended.set())
@@ -197,7 +195,8 @@ class Settling:
             self._page.on(event, lambda _: self._ended.set())
         self._page.on("framenavigated", lambda _: self._check_count())
         self._page.on("requestfailed", self._failed)
-        await self._devtools.send("Page.enable")
+        tree, _ = await asyncio.gather(self._devtools.send("Page.getFrameTree"), self._devtools.send("Page.enable"))
+        self.frame = tree["frameTree"]["frame"]["id"]
 
     async def wait(self) -> None:
         """Wait for the end of the loading, then for a quiet network, each within its limit."""
@@ -215,11 +214,11 @@ class Settling:
         return self._traffic.documents - self._counted > _MOST_DOCUMENTS
 
     def _started(self, event: dict[str, Any]) -> None:
-        if event["frameId"] == self._frame and not self.is_endless:
+        if event["frameId"] == self.frame and not self.is_endless:
             self._ended.clear()
 
     def _stopped(self, event: dict[str, Any]) -> None:
-        if event["frameId"] == self._frame:
+        if event["frameId"] == self.frame:
             self._traffic.stop()
             self._ended.set()
 

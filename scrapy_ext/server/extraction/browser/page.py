@@ -30,8 +30,14 @@ from scrapy_ext.server.extraction.actions.context import ActionContext, Traffic
 from scrapy_ext.server.extraction.actions.handlers import run_actions
 from scrapy_ext.server.extraction.bans.detection import Received, ban_of
 from scrapy_ext.server.extraction.browser.capture import NetworkCapture
+from scrapy_ext.server.extraction.browser.instance import run_unless
 from scrapy_ext.server.extraction.browser.navigation import Settling, introduce, send_headers, set_cookies
-from scrapy_ext.server.extraction.browser.page_html import content_of, content_with_frames, html_for_reading
+from scrapy_ext.server.extraction.browser.page_html import (
+    content_of,
+    content_of_page,
+    content_with_frames,
+    html_for_reading,
+)
 from scrapy_ext.server.extraction.browser.page_result import BusyPageError, PageResult, navigation_problem
 from scrapy_ext.server.extraction.browser.storage import SessionStorage, cookies_of
 from scrapy_ext.server.extraction.documents import DownloadError, media_problem, viewed_kind
@@ -67,19 +73,23 @@ class PageCrashedError(ExtractionError):
 async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:
     """Load a page in a fresh context; raises :class:`ExtractionError`, or Playwright's error when it was closed."""
     page = await context.new_page()
+    crashed = asyncio.Event()
+    page.on("crash", lambda _: crashed.set())
+    crash = PageCrashedError(without_credentials(plan.url))
     # Other pages that a page opens are closed.
     context.on("page", lambda other: None if other is page else asyncio.ensure_future(_close_quietly(other)))
     try:
         async with timeout_after(limits.read_page):
             devtools = await context.new_cdp_session(page)
-        return await _Loading(page, devtools, proxy, plan, limits).run()
+        # A session of DevTools does not report that its page crashed.
+        return await run_unless(crashed, crash, _Loading(page, devtools, proxy, plan, limits).run())
     except (PlaywrightTimeoutError, *TIMEOUT_ERRORS):
         if proxy.is_over_limit:
             raise proxy.too_large() from None
         raise BusyPageError(without_credentials(plan.url)) from None
     except Error as error:
         if "crashed" in error.message:
-            raise PageCrashedError(without_credentials(plan.url)) from None
+            raise crash from None
         raise
 
 
@@ -97,6 +107,8 @@ class _Loading:
         self._limits = limits
         self._traffic = Traffic(page)
         self._settling = Settling(page, devtools, self._traffic, limits)
+        #: The answer to the requested navigation.
+        self._first: Response | None = None
         self._redirects: list[Redirect] | None = None
         self._passed_challenge = False
         self._capture = NetworkCapture(page, plan.captures, limits) if plan.captures else None
@@ -197,15 +209,21 @@ class _Loading:
     async def _prepare(self) -> None:
         plan, browser = self._plan, self._page.context.browser
         version = browser.version if browser else ""
-        await introduce(self._devtools, version, agent_of(plan.headers), plan.language, plan.device)
+        # At once: each step is a round trip to the browser.
+        await asyncio.gather(
+            introduce(self._devtools, version, agent_of(plan.headers), plan.language, plan.device),
+            self._settling.start(),
+            self._set_cookies(),
+            *((self._capture.start(self._devtools),) if self._capture else ()),
+        )
+        await send_headers(self._devtools, self._settling.frame, plan.headers, plan.url)
+
+    async def _set_cookies(self) -> None:
+        """Set the cookies of the session, then those of the request."""
         if self._storage is not None:
             await self._storage.restore_cookies()
-        if plan.cookies:
-            await set_cookies(self._devtools, plan.cookies, plan.url)
-        if self._capture:
-            await self._capture.start(self._devtools)
-        await self._settling.start()
-        await send_headers(self._devtools, plan.headers, plan.url)
+        if self._plan.cookies:
+            await set_cookies(self._devtools, self._plan.cookies, self._plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
         """Return the HTML for extraction, and the HTML alone: each where it is wanted, or one for the other."""
@@ -219,7 +237,12 @@ class _Loading:
         boxes = plan.boxes and plan.screenshot is not None
         full_page = plan.screenshot is not None and plan.screenshot.full_page
         return await html_for_reading(
-            self._devtools, self._limits, looks=plan.looks, boxes=boxes, of_full_page=full_page
+            self._devtools,
+            self._settling.frame,
+            self._limits,
+            looks=plan.looks,
+            boxes=boxes,
+            of_full_page=full_page,
         )
 
     async def _act(self, context: ActionContext) -> list[dict[str, Any]]:
@@ -248,6 +271,7 @@ class _Loading:
                 raise
             declared = await self._declared_type() if _is_download(error.message) else None
             raise self._navigation_problem(error.message, declared) from None
+        self._first = response
         if response is not None:
             await self._refuse_file(response)
         if response is not None and response.request.redirected_from is not None:
@@ -300,7 +324,10 @@ class _Loading:
             raise self._navigation_problem(begun.failure or "")
         if begun is not None and self._page.url.startswith("chrome-error:"):
             raise self._navigation_problem(begun.failure or "")
-        response = await self._within(arrived.response()) if arrived else None
+        if self._first is not None and self._first.request is arrived:
+            response: Response | None = self._first
+        else:
+            response = await self._within(arrived.response()) if arrived else None
         if response is not None and self._proxy.is_own_answer(response.headers):
             raise self._proxy.failure(response.url) or temporary(f"{response.url} could not be loaded.")
         if arrived is not None and "ERR_ABORTED" not in (arrived.failure or "ERR_ABORTED"):
@@ -345,9 +372,13 @@ class _Loading:
             if self._settling.is_endless:
                 break
             try:
-                return await content_of(self._page.main_frame, shadow_roots=shadow_roots)
+                content = await content_of_page(self._devtools, self._settling.frame, shadow_roots=shadow_roots)
+                if content is None:
+                    content = await content_of(self._page.main_frame, shadow_roots=shadow_roots)
+                return content
             except Error as error:
-                if "navigating" not in error.message:
+                # Of DevTools: the document, or its process, is another one.
+                if "navigating" not in error.message and "Protocol error" not in error.message:
                     raise
             # The page moves on at this moment: read it when it has arrived. The load state may be that of the old one.
             await asyncio.sleep(pause)

@@ -54,6 +54,24 @@ async def test_a_body_is_passed_on_up_to_its_length_and_nothing_after_it(target:
     assert [(call.path, call.body) for call in target.calls[before:]] == [("/upload", b"data")]
 
 
+async def test_a_proxy_that_refuses_keeps_its_port_and_ends_what_is_open(target: Target) -> None:
+    async def endless(call: Call, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\nbegun")
+        await asyncio.sleep(30)
+
+    url = target.handle("/endless", endless)
+    request = f"GET {url} HTTP/1.1\nHost: x\n\n"
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
+        reading = asyncio.ensure_future(speak(proxy, request))
+        await eventually_async(lambda: bool(target.calls_of("/endless")))
+        await proxy.refuse()
+        await reading
+        before = len(target.calls)
+        with contextlib.suppress(ConnectionResetError):
+            assert await speak(proxy, request) == b""
+        assert len(target.calls) == before
+
+
 @pytest.mark.parametrize(("method", "is_answered"), [("GET", False), ("HEAD", False), ("POST", True), ("DELETE", True)])
 async def test_what_may_not_be_sent_twice_is_answered_where_the_site_ends_the_connection(
     target: Target, method: str, is_answered: bool

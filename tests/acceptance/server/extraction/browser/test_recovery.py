@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.async_api import BrowserContext
 
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser import page as page_module
@@ -380,6 +381,25 @@ def test_it_is_said_when_the_browser_runs_without_its_sandbox(site: Target, capl
     # As root, and where the system does not allow it.
     assert bool(without) == ("without" in caplog.text)
     assert without or os.geteuid()
+
+
+def test_an_answer_does_not_wait_until_its_page_is_closed_which_has_its_permit_until_then(
+    own: Any, site: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, _ = own
+    close, may_close = BrowserContext.close, threading.Event()
+
+    async def late(context: BrowserContext) -> None:
+        await eventually_async(may_close.is_set)
+        await close(context)
+
+    monkeypatch.setattr(BrowserContext, "close", late)
+    assert running.result(url=site.page("/closes", "closes"), browserHtml=True)["statusCode"] == 200
+    browser = running.service.browser
+    assert (browser.contexts_opened - browser.contexts_closed, browser.pages.inside) == (1, 1)
+    may_close.set()
+    eventually(lambda: browser.pages.inside == 0)
+    assert browser.contexts_opened == browser.contexts_closed
 
 
 def test_contexts_are_balanced_after_pages_that_fail_and_callers_who_leave(own: Any, site: Target) -> None:

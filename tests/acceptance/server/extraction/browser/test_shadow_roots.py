@@ -34,6 +34,17 @@ def test_browser_html_has_shadow_roots_only_where_they_are_asked_for(service: Se
 
 
 @pytest.mark.long(keep=1)
+def test_names_of_elements_and_scripts_of_the_page_do_not_change_how_it_is_read(service: Service, site: Target) -> None:
+    named = "<form name=documentElement></form><img name=doctype>"
+    replaced = "<script>Element.prototype.getHTML = () => 'replaced'; delete window.XMLSerializer</script>"
+    url = site.page("/named", page().replace("<body>", f"<body>{named}{replaced}"))
+    html = service.result(url=url, browserHtml=True, includeShadowRoots=True)["browserHtml"]
+    assert html.startswith('<!DOCTYPE html><html lang="en"><head>')
+    assert "<i>deeper</i>" in html
+    assert named.partition(">")[0] in html.replace('"', "")
+
+
+@pytest.mark.long(keep=1)
 def test_shadow_roots_of_frames_are_written_too(service: Service, site: Target) -> None:
     site.page("/inner", page())
     url = site.page("/outer", "<iframe src=/inner></iframe>")
