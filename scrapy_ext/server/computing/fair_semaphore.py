@@ -55,7 +55,7 @@ class FairSemaphore:
     ) -> None:
         self._refuse = refuse
         self._name = name
-        self._permits = permits
+        self.permits = permits
         self._room = waiting
         self._timeout = timeout
         self._reserve = reserve
@@ -86,7 +86,7 @@ class FairSemaphore:
         more = 0
         if self._reserve:
             more = (not self._held_by_key[share.key]) + (not self._held[share.domain])
-        return self.inside < self._permits + more
+        return self.inside < self.permits + more
 
     def _enter(self, share: _Share) -> None:
         self.inside += 1

@@ -52,6 +52,9 @@ class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     navigate: float = 30.0
     #: From there to the page's load event; later resources are not waited for.
     load: float = 15.0
+    #: Pages of one browser that are opened ahead of their requests, and seconds without one until they are closed.
+    spare_pages: int = 3
+    spare_idle: float = 5.0
     #: Quiet time of the network after which a page is settled, and the longest wait for it.
     quiet: float = 0.5
     settle: float = 5.0

@@ -69,7 +69,7 @@ class PageProxy:
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
-        self._refuses = False
+        self._serves = False
         self._bytes = 0
         self._token = secrets.token_hex(16)
         self._failures: dict[tuple[str, int], ExtractionError] = {}
@@ -77,11 +77,21 @@ class PageProxy:
         self.url = ""
 
     async def __aenter__(self) -> PageProxy:
+        await self.start()
+        self.serve(self._upstream)
+        return self
+
+    async def start(self) -> None:
+        """Listen. Connections are closed at once until :meth:`serve` is called: a spare page has no request yet."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD_BYTES)
         self._port = self._server.sockets[0].getsockname()[1]
         addresses.close_port(self._port)
         self.url = f"http://127.0.0.1:{self._port}"
-        return self
+
+    def serve(self, upstream: Upstream | None) -> None:
+        """Serve connections from now on."""
+        self._upstream = upstream
+        self._serves = True
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
@@ -96,7 +106,7 @@ class PageProxy:
 
     async def refuse(self) -> None:
         """End every connection and serve no more, while the page closes: no other proxy may get its port before."""
-        self._refuses = True
+        self._serves = False
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -123,7 +133,7 @@ class PageProxy:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
-            if not self._refuses and len(self._tasks) <= self._limits.page_connections:
+            if self._serves and len(self._tasks) <= self._limits.page_connections:
                 await self._serve(reader, writer)
         except _Refused as refusal:
             await self._answer(writer, str(refusal))

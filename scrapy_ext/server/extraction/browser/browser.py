@@ -1,4 +1,5 @@
-"""The browser: a pool of pages in Chromium, with a fresh context for each request.
+"""The browser: a pool of pages in Chromium, with a fresh context for each request, some of them opened ahead of it
+(:mod:`~scrapy_ext.server.extraction.browser.open_page`).
 
 * A context is a browser profile of its own: cookies, storage, cache and connections of one request are not available to
   another, and are deleted when it is closed, which happens however the request ends.
@@ -21,9 +22,10 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
-from playwright.async_api import BrowserContext, Error
+from playwright.async_api import Error
 
 from scrapy_ext.api.extraction.problems import temporary
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
@@ -31,12 +33,12 @@ from scrapy_ext.server.computing.fair_semaphore import FairSemaphore
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.browser.instance import CONNECTION_ERRORS, BrowserEndedError, BrowserInstance
 from scrapy_ext.server.extraction.browser.launcher import Launcher
+from scrapy_ext.server.extraction.browser.open_page import Opening, OpenPage, Profile, SparePages, open_page, profile_of
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, load_page
 from scrapy_ext.server.extraction.browser.page_result import PageResult
-from scrapy_ext.server.extraction.browser.storage import storage_of
 from scrapy_ext.server.extraction.measures import BrowserFigures
-from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.plan import PagePlan
+from scrapy_ext.server.extraction.sessions import SessionState
 from scrapy_ext.server.net.guard import Guard, address_of
 from scrapy_ext.server.net.proxy import PageProxy
 
@@ -85,6 +87,11 @@ class Browser:
     def memory(self) -> int:
         """The memory of the processes of the current browsers at their last check, in bytes."""
         return sum(instance.memory for instance in self._current.values())
+
+    @property
+    def spare_pages(self) -> int:
+        """The number of pages that are open, or being opened, ahead of their requests."""
+        return sum(len(instance.spares) for instance in self._current.values())
 
     def figures(self) -> BrowserFigures:
         return BrowserFigures(
@@ -140,22 +147,26 @@ class Browser:
     # ── one page ──
 
     async def _attempt(self, plan: PagePlan, held: AsyncExitStack) -> PageResult:
-        """Load a page, whose context and proxy are added to what is ``held`` for the request."""
+        """Load a page, which is added to what is ``held`` for the request."""
         instance = await self._instance(images=bool(plan.screenshot or plan.actions))
         async with AsyncExitStack() as opened:
             # Counted first: a browser without pages may be ended at any moment.
             await opened.enter_async_context(self._count(instance))
-            proxy = await opened.enter_async_context(PageProxy(self._guard, self._limits, plan.upstream))
+            profile = profile_of(plan)
             try:
-                context = await opened.enter_async_context(self._context(instance, proxy, plan))
-                result = await instance.run_inside(load_page(context, proxy, plan, self._limits))
+                page = await opened.enter_async_context(self._page(instance, profile, plan))
+                loading = load_page(page, plan, self._limits, partial(instance.spares.open_next, profile))
+                result = await instance.run_inside(loading)
+            except PageCrashedError:
+                instance.spares.clear()  # Whatever ended its process may have ended theirs.
+                raise
             except Error as error:
                 _log.warning(
                     "A page failed in the browser: %s. Its caller may send the request again.",
                     error.message.partition("\n")[0],
                 )
                 raise temporary("The page could not be read from the browser.") from None
-            await proxy.refuse()
+            await page.proxy.refuse()
             held.push_async_exit(opened.pop_all())
             return result
 
@@ -174,13 +185,14 @@ class Browser:
                 self._in_background(instance.end())
 
     @asynccontextmanager
-    async def _context(
-        self, instance: BrowserInstance, proxy: PageProxy, plan: PagePlan
-    ) -> AsyncIterator[BrowserContext]:
-        opening = self._in_background(self._open(instance, proxy, plan))
+    async def _page(self, instance: BrowserInstance, profile: Profile, plan: PagePlan) -> AsyncIterator[OpenPage]:
+        opening = instance.spares.take(profile) if plan.state is None else None
+        if opening is None:
+            opening = self._start_opening(instance, profile, plan.state)
         try:
-            async with timeout_after(self._limits.respond):
-                context = await asyncio.shield(opening)
+            # Of the context, then of the page in it: a browser that hangs is found by its check before.
+            async with timeout_after(self._limits.respond + self._limits.read_page):
+                opened = await asyncio.shield(opening)
         except CONNECTION_ERRORS:
             await instance.is_gone()  # If so, the next page must not use it.
             raise _NotOpenedError from None
@@ -192,42 +204,44 @@ class Browser:
             # The browser opens it nevertheless, and it must be closed.
             self._in_background(self._close_late(opening, instance))
             raise
-        try:
-            yield context
-        finally:
-            await asyncio.shield(self._in_background(self._close(context, instance)))
-
-    async def _open(self, instance: BrowserInstance, proxy: PageProxy, plan: PagePlan) -> BrowserContext:
-        context = await instance.chromium.new_context(
-            proxy={"server": proxy.url},
-            user_agent=agent_of(plan.headers) or user_agent(instance.chromium.version, plan.device),
-            viewport={"width": plan.viewport.width, "height": plan.viewport.height},
-            is_mobile=plan.device == "mobile",
-            has_touch=plan.device == "mobile",
-            java_script_enabled=plan.javascript,
-            storage_state=storage_of(plan.state),
-            locale=plan.language,
-            timezone_id=plan.timezone,
-            accept_downloads=False,
-            service_workers="block",
-            ignore_https_errors=not self._verify_tls,
-        )
         self.contexts_opened += 1
-        return context
+        opened.proxy.serve(plan.upstream)
+        try:
+            yield opened
+        finally:
+            await asyncio.shield(self._in_background(self._close_taken(opened, instance)))
 
-    async def _close(self, context: BrowserContext, instance: BrowserInstance) -> None:
+    def _start_opening(self, instance: BrowserInstance, profile: Profile, state: SessionState | None = None) -> Opening:
+        return self._in_background(self._open(instance, profile, state))
+
+    async def _open(self, instance: BrowserInstance, profile: Profile, state: SessionState | None) -> OpenPage:
+        proxy = PageProxy(self._guard, self._limits)
+        await proxy.start()
+        try:
+            return await open_page(instance.chromium, proxy, profile, state, verify_tls=self._verify_tls)
+        except BaseException:
+            await proxy.close()
+            raise
+
+    async def _close_taken(self, opened: OpenPage, instance: BrowserInstance) -> None:
+        try:
+            await self._close(opened, instance)
+        finally:
+            self.contexts_closed += 1
+
+    async def _close(self, opened: OpenPage, instance: BrowserInstance) -> None:
         try:
             async with timeout_after(self._limits.respond):
-                await context.close()
+                await opened.context.close()
         except CONNECTION_ERRORS:
             pass  # It was closed with its browser.
         except TIMEOUT_ERRORS:
             self._give_up(instance, "A page does not close; its browser is ended.")
         finally:
-            self.contexts_closed += 1
+            await opened.proxy.close()
 
-    async def _close_late(self, opening: asyncio.Task[BrowserContext], instance: BrowserInstance) -> None:
-        await asyncio.wait((opening,), timeout=self._limits.close)
+    async def _close_late(self, opening: Opening, instance: BrowserInstance) -> None:
+        await asyncio.wait((opening,), timeout=self._limits.respond + self._limits.read_page)
         if not opening.done():
             self._give_up(instance, "The browser opens no page and is ended.")
             await asyncio.wait((opening,), timeout=self._limits.close)
@@ -269,6 +283,12 @@ class Browser:
                 self._retire(current, wait_for_pages=False)
             async with self._starting:
                 self._current[images] = instance = await self._launcher.launch(images=images)
+            instance.spares = SparePages(
+                min(self._limits.spare_pages, self.pages.permits),
+                self._limits.spare_idle,
+                partial(self._start_opening, instance),
+                lambda opening: self._in_background(self._close_late(opening, instance)),
+            )
         finally:
             del self._launching[images]
         self._in_background(self._watch(instance))
@@ -299,5 +319,6 @@ class Browser:
             _log.info("A browser is replaced after %d pages: %s.", instance.served, reason)
             self.retirements[reason] += 1
         instance.retired = True
+        instance.spares.clear()
         if not instance.open or not wait_for_pages:
             self._in_background(instance.end())

@@ -25,6 +25,7 @@ from playwright.async_api import CDPSession, Error
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess import proc
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
+from scrapy_ext.server.extraction.browser.open_page import SparePages
 
 
 class BrowserProcess(NamedTuple):
@@ -130,6 +131,7 @@ class BrowserInstance:
         self.killed = False
         self.memory = 0
         self.killed_pages = 0
+        self.spares: SparePages
         self._ending = False
         self._session = session
         self._group = group

@@ -1,11 +1,4 @@
-"""A page of the browser before it is navigated (its identity, ``requestHeaders``, ``requestCookies``), and until it is
-loaded.
-
-Identity: the browser reports to sites the same as the service's HTTP requests do. Playwright sets the language and
-the User-Agent of a context. The rest is set here, for each page: the languages beside the first one (``de-AT,de``),
-as browsers have them (requests for resources of the page have the first language alone), and the brands of client
-hints (``Sec-CH-UA``), which else report a headless browser. With a User-Agent of the caller's there are no client
-hints at all, since the right ones are unknown.
+"""A page of the browser before it is navigated (``requestHeaders``, ``requestCookies``), and until it is loaded.
 
 Headers go to the page itself, not to what it loads from others. They are added to each navigation of the page, its
 redirects too, wherever it goes; credentials, and headers whose names indicate keys, tokens and the like, go to the
@@ -17,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from playwright.async_api import CDPSession, Error, Page, Request
+from playwright.async_api import CDPSession, Error, Request
 from yarl import URL
 
 from scrapy_ext.api.extraction import Header
@@ -30,45 +23,8 @@ from scrapy_ext.api.masking import is_private_header
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.actions.context import Traffic
-from scrapy_ext.server.extraction.outgoing import NO_BRAND, Cookie, in_order, is_dropped, user_agent
-
-_NO_BRAND: Final = {"brand": NO_BRAND[0], "version": NO_BRAND[1]}
-
-
-async def introduce(session: CDPSession, version: str, agent: str | None, language: str, device: str) -> None:
-    """Set languages, brands and kind of ``device`` of a page that was not navigated yet; ``agent`` is the caller's
-    User-Agent.
-
-    They apply as long as the session of the page.
-    """
-    override: dict[str, Any] = {
-        "userAgent": agent or user_agent(version, device),
-        "acceptLanguage": ",".join(dict.fromkeys((language, language.partition("-")[0]))),
-    }
-    if agent is None:
-        override["userAgentMetadata"] = _hints(version, mobile=device == "mobile")
-    if device == "mobile":
-        override["platform"] = "Linux armv81"
-    await session.send("Emulation.setUserAgentOverride", override)
-
-
-def _hints(version: str, *, mobile: bool) -> dict[str, Any]:
-    major = version.partition(".")[0]
-    return {
-        "brands": [_NO_BRAND, {"brand": "Chromium", "version": major}],
-        "fullVersionList": [
-            {**_NO_BRAND, "version": f"{_NO_BRAND['version']}.0.0.0"},
-            {"brand": "Chromium", "version": version},
-        ],
-        "platform": "Android" if mobile else "Linux",
-        "platformVersion": "10" if mobile else "",
-        "architecture": "" if mobile else "x86",
-        "bitness": "" if mobile else "64",
-        "model": "K" if mobile else "",
-        "mobile": mobile,
-        "wow64": False,
-    }
-
+from scrapy_ext.server.extraction.browser.open_page import OpenPage
+from scrapy_ext.server.extraction.outgoing import Cookie, in_order, is_dropped
 
 #: Headers that Playwright sets when it opens the page and navigates.
 _ELSEWHERE: Final = ("user-agent", "referer")
@@ -174,31 +130,24 @@ _MOST_DOCUMENTS: Final = 20
 
 
 class Settling:
-    """The loading of the documents of a page. Create it before the page is navigated, and :meth:`start` it."""
+    """The loading of the documents of a page. Create it before the page is navigated."""
 
-    def __init__(self, page: Page, devtools: CDPSession, traffic: Traffic, limits: ServiceLimits) -> None:
-        self._page = page
-        self._devtools = devtools
+    def __init__(self, opened: OpenPage, traffic: Traffic, limits: ServiceLimits) -> None:
+        self._frame = opened.frame
         self._traffic = traffic
         self._limits = limits
         self._ended = asyncio.Event()
-        #: Identifier of the page's main frame in DevTools.
-        self.frame = ""
         self._counted = 0
-
-    async def start(self) -> None:
-        """Follow the loading that a session of DevTools reports."""
-        self._devtools.on("Page.frameStartedLoading", self._started)
-        self._devtools.on("Page.frameStoppedLoading", self._stopped)
-        self._devtools.on("Page.loadEventFired", lambda _: self._ended.set())
+        page, devtools = opened.page, opened.devtools
+        devtools.on("Page.frameStartedLoading", self._started)
+        devtools.on("Page.frameStoppedLoading", self._stopped)
+        devtools.on("Page.loadEventFired", lambda _: self._ended.set())
         for event in ("crash", "close"):
-            self._page.on(event, lambda _: self._ended.set())
-        self._page.on("framenavigated", lambda _: self._check_count())
-        self._page.on("requestfailed", self._failed)
-        tree, _ = await asyncio.gather(self._devtools.send("Page.getFrameTree"), self._devtools.send("Page.enable"))
-        self.frame = tree["frameTree"]["frame"]["id"]
+            page.on(event, lambda _: self._ended.set())
+        page.on("framenavigated", lambda _: self._check_count())
+        page.on("requestfailed", self._failed)
 
-    async def wait(self) -> None:
+    async def wait(self, when_loaded: Callable[[], object] | None = None) -> None:
         """Wait for the end of the loading, then for a quiet network, each within its limit."""
         self._counted = self._traffic.documents
         try:
@@ -206,6 +155,8 @@ class Settling:
                 await self._ended.wait()
         except TIMEOUT_ERRORS:
             return  # A page that is still loading will not be quiet either.
+        if when_loaded is not None:
+            when_loaded()
         await self._traffic.quiet(self._limits.quiet, self._limits.settle)
 
     @property
@@ -214,11 +165,11 @@ class Settling:
         return self._traffic.documents - self._counted > _MOST_DOCUMENTS
 
     def _started(self, event: dict[str, Any]) -> None:
-        if event["frameId"] == self.frame and not self.is_endless:
+        if event["frameId"] == self._frame and not self.is_endless:
             self._ended.clear()
 
     def _stopped(self, event: dict[str, Any]) -> None:
-        if event["frameId"] == self.frame:
+        if event["frameId"] == self._frame:
             self._traffic.stop()
             self._ended.set()
 

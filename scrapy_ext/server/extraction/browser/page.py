@@ -15,11 +15,11 @@ moves on by script reports where it arrived.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from playwright.async_api import BrowserContext, CDPSession, Error, Page, Request, Response
+from playwright.async_api import Error, Page, Request, Response
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
@@ -31,7 +31,8 @@ from scrapy_ext.server.extraction.actions.handlers import run_actions
 from scrapy_ext.server.extraction.bans.detection import Received, ban_of
 from scrapy_ext.server.extraction.browser.capture import NetworkCapture
 from scrapy_ext.server.extraction.browser.instance import run_unless
-from scrapy_ext.server.extraction.browser.navigation import Settling, introduce, send_headers, set_cookies
+from scrapy_ext.server.extraction.browser.navigation import Settling, send_headers, set_cookies
+from scrapy_ext.server.extraction.browser.open_page import OpenPage
 from scrapy_ext.server.extraction.browser.page_html import (
     content_of,
     content_of_page,
@@ -42,10 +43,9 @@ from scrapy_ext.server.extraction.browser.page_result import BusyPageError, Page
 from scrapy_ext.server.extraction.browser.storage import SessionStorage, cookies_of
 from scrapy_ext.server.extraction.documents import DownloadError, media_problem, viewed_kind
 from scrapy_ext.server.extraction.encodings import text_of
-from scrapy_ext.server.extraction.outgoing import agent_of, is_of_host
+from scrapy_ext.server.extraction.outgoing import is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
 from scrapy_ext.server.net.guard import without_credentials
-from scrapy_ext.server.net.proxy import PageProxy
 
 T = TypeVar("T")
 
@@ -70,19 +70,20 @@ class PageCrashedError(ExtractionError):
         )
 
 
-async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits) -> PageResult:
-    """Load a page in a fresh context; raises :class:`ExtractionError`, or Playwright's error when it was closed."""
-    page = await context.new_page()
-    crashed = asyncio.Event()
-    page.on("crash", lambda _: crashed.set())
+async def load_page(
+    opened: OpenPage, plan: PagePlan, limits: ServiceLimits, when_loaded: Callable[[], object]
+) -> PageResult:
+    """Load an open page; raises :class:`ExtractionError`, or Playwright's error when it was closed.
+
+    ``when_loaded`` is called once, before the wait for a quiet network.
+    """
+    page, context, proxy = opened.page, opened.context, opened.proxy
     crash = PageCrashedError(without_credentials(plan.url))
     # Other pages that a page opens are closed.
     context.on("page", lambda other: None if other is page else asyncio.ensure_future(_close_quietly(other)))
     try:
-        async with timeout_after(limits.read_page):
-            devtools = await context.new_cdp_session(page)
         # A session of DevTools does not report that its page crashed.
-        return await run_unless(crashed, crash, _Loading(page, devtools, proxy, plan, limits).run())
+        return await run_unless(opened.crashed, crash, _Loading(opened, plan, limits).run(when_loaded))
     except (PlaywrightTimeoutError, *TIMEOUT_ERRORS):
         if proxy.is_over_limit:
             raise proxy.too_large() from None
@@ -94,19 +95,17 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
 
 
 class _Loading:
-    def __init__(
-        self, page: Page, devtools: CDPSession, proxy: PageProxy, plan: PagePlan, limits: ServiceLimits
-    ) -> None:
-        self._page = page
-        #: For functions that Playwright does not have; one for each page, as opening it takes time.
-        self._devtools = devtools
-        self._proxy = proxy
+    def __init__(self, opened: OpenPage, plan: PagePlan, limits: ServiceLimits) -> None:
+        self._page = page = opened.page
+        self._devtools = devtools = opened.devtools
+        self._frame = opened.frame
+        self._proxy = opened.proxy
         self._plan = plan
         #: The page in error messages.
         self._name = without_credentials(plan.url)
         self._limits = limits
         self._traffic = Traffic(page)
-        self._settling = Settling(page, devtools, self._traffic, limits)
+        self._settling = Settling(opened, self._traffic, limits)
         #: The answer to the requested navigation.
         self._first: Response | None = None
         self._redirects: list[Redirect] | None = None
@@ -117,11 +116,11 @@ class _Loading:
         if plan.actions:
             self._action_context = ActionContext(page, devtools, self._traffic, limits.quiet, self._response)
 
-    async def run(self) -> PageResult:
+    async def run(self, when_loaded: Callable[[], object]) -> PageResult:
         plan = self._plan
         await self._within(self._prepare())
         await self._navigate()
-        await self._settling.wait()
+        await self._settling.wait(when_loaded)
         if self._action_context and plan.challenge:
             await self._pass_challenge(await self._content())
         acted = await self._act(self._action_context) if self._action_context else None
@@ -207,23 +206,14 @@ class _Loading:
         return viewed, html if source is None else text_of(content_type, source)
 
     async def _prepare(self) -> None:
-        plan, browser = self._plan, self._page.context.browser
-        version = browser.version if browser else ""
-        # At once: each step is a round trip to the browser.
-        await asyncio.gather(
-            introduce(self._devtools, version, agent_of(plan.headers), plan.language, plan.device),
-            self._settling.start(),
-            self._set_cookies(),
-            *((self._capture.start(self._devtools),) if self._capture else ()),
-        )
-        await send_headers(self._devtools, self._settling.frame, plan.headers, plan.url)
-
-    async def _set_cookies(self) -> None:
-        """Set the cookies of the session, then those of the request."""
+        plan = self._plan
         if self._storage is not None:
             await self._storage.restore_cookies()
-        if self._plan.cookies:
-            await set_cookies(self._devtools, self._plan.cookies, self._plan.url)
+        if plan.cookies:
+            await set_cookies(self._devtools, plan.cookies, plan.url)
+        if self._capture:
+            await self._capture.start(self._devtools)
+        await send_headers(self._devtools, self._frame, plan.headers, plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
         """Return the HTML for extraction, and the HTML alone: each where it is wanted, or one for the other."""
@@ -238,7 +228,7 @@ class _Loading:
         full_page = plan.screenshot is not None and plan.screenshot.full_page
         return await html_for_reading(
             self._devtools,
-            self._settling.frame,
+            self._frame,
             self._limits,
             looks=plan.looks,
             boxes=boxes,
@@ -372,7 +362,7 @@ class _Loading:
             if self._settling.is_endless:
                 break
             try:
-                content = await content_of_page(self._devtools, self._settling.frame, shadow_roots=shadow_roots)
+                content = await content_of_page(self._devtools, self._frame, shadow_roots=shadow_roots)
                 if content is None:
                     content = await content_of(self._page.main_frame, shadow_roots=shadow_roots)
                 return content

@@ -54,6 +54,22 @@ async def test_a_body_is_passed_on_up_to_its_length_and_nothing_after_it(target:
     assert [(call.path, call.body) for call in target.calls[before:]] == [("/upload", b"data")]
 
 
+async def test_a_page_without_a_request_has_no_connections(target: Target) -> None:
+    target.page("/early", "hello")
+    before = len(target.calls)
+    proxy = PageProxy(guard_for(target), ServiceLimits())
+    await proxy.start()
+    try:
+        request = f"GET {target.url('/early')} HTTP/1.1\nHost: {target.host}\n\n"
+        with contextlib.suppress(ConnectionResetError):
+            assert await speak(proxy, request) == b""
+        assert len(target.calls) == before
+        proxy.serve(None)
+        assert (await speak(proxy, request)).endswith(b"hello")
+    finally:
+        await proxy.close()
+
+
 async def test_a_proxy_that_refuses_keeps_its_port_and_ends_what_is_open(target: Target) -> None:
     async def endless(call: Call, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n\r\nbegun")
