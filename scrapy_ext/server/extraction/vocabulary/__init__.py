@@ -10,6 +10,7 @@ A file is read when the first module that uses it is imported, so that a process
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -52,6 +53,9 @@ class CaselessPattern:
         if text.isascii() and not self._of_lower.search(text.lower()):
             return None
         return self._exact.search(text)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return self._exact.finditer(text) if self.search(text) else iter(())
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
         if text.isascii() and not self._of_lower.fullmatch(text.lower()):

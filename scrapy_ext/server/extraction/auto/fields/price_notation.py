@@ -29,8 +29,11 @@ _PLAIN: Final = {
     **str.maketrans("，．：％٪（）／－＄￡、〜～", ",.:%%()/-$£,––"),
     **str.maketrans("’ʼ`´‘＇", "''''''"),
 }
-#: ``12 . 99`` and ``12, 99``, from digits and sign in elements of their own.
-_SPACED_SIGN = re.compile(r"(?<=\d)(?: ([.,]) ?(?=\d)|([.,]) (?=\d\d(?!\d)))")
+#: ``12 . 99`` and ``12, 99``, from digits and sign in elements of their own. A sign that groups is no decimal sign too.
+_SPACED_SIGN = re.compile(r"(?<=\d)(?: ([.,]) ?(?=\d)|((?<!\.\d{3})\.|(?<!,\d{3}),) (?=\d\d(?!\d)))")
+
+#: Characters of the longest word of a count, and more.
+MAX_COUNT_LENGTH: Final = 40
 
 _RAISED: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _POWERS: Final = {
@@ -61,7 +64,14 @@ _SEPARATORS = re.compile(r"[^\d]")
 def normalised(text: str) -> str:
     """Return a text in one line, with digits and signs of ASCII so far as they mean the same."""
     text = one_line(text if text.isascii() else text.translate(_PLAIN))
-    return _SPACED_SIGN.sub(r"\1\2", text)
+    return _SPACED_SIGN.sub(_without_spaces, text)
+
+
+def _without_spaces(match: re.Match[str]) -> str:
+    """Return a decimal sign without the spaces around it; unchanged before a count: ``$15, 40 hours``."""
+    if match[2] and is_count(match.string[match.end() + 2 : match.end() + 2 + MAX_COUNT_LENGTH]):
+        return match.group()
+    return match[1] or match[2]
 
 
 def number_of(raw: str, *, sign: str | None = None, decimals: int = 2) -> Decimal | None:

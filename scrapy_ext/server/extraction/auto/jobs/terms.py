@@ -6,10 +6,11 @@ import re
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import pairwise
+from operator import itemgetter
 from typing import Final, Protocol
 
 from scrapy_ext.server.extraction.auto.fields.dates import Date
-from scrapy_ext.server.extraction.auto.fields.price_notation import Place, code_of, normalised
+from scrapy_ext.server.extraction.auto.fields.price_notation import WESTERN_LETTER, Place, code_of, normalised
 from scrapy_ext.server.extraction.auto.fields.prices import Amount, amounts_in, from_markup
 from scrapy_ext.server.extraction.auto.items import BaseSalary
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
@@ -80,6 +81,12 @@ _AT_LEAST = _VOCABULARY.pattern("at_least", re.IGNORECASE)
 _AT_MOST = _VOCABULARY.pattern("at_most", re.IGNORECASE)
 _RATES: Final = tuple(_VOCABULARY.table("rates").items())
 _RATE_WORDS: Final = tuple((name, CaselessPattern(rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])")) for name, words in _RATES)
+#: Words that are counted, and the time in which: ``40 hours a week``, ``38,5 Stunden/Woche``, ``週40時間``. Not of the pay.
+_COUNTED: Final = re.compile(
+    rf"(?<![\d.,])\d{{1,4}}(?:[.,]\d+)?(?:\s?-\s?\d+(?:[.,]\d+)?)?\+?[\s./-]*(?:{WESTERN_LETTER.pattern}{{1,20}}"
+    rf"(?:[\s./-]+(?:{WESTERN_LETTER.pattern}{{1,4}}[\s/]+){{0,2}}{WESTERN_LETTER.pattern}{{1,20}})?|[^\W\d_]{{1,2}})"
+)
+_PAID: Final = _VOCABULARY.pattern("paid", re.IGNORECASE)
 _OF_UNIT: Final = {"HOUR": "hourly", "DAY": "daily", "WEEK": "weekly", "MONTH": "monthly", "YEAR": "annual"}
 
 
@@ -145,7 +152,7 @@ def salary_in(text: str | None, place: Place) -> BaseSalary | None:
         valueMax=None if high is low and _AT_LEAST.search(before) else _formatted(max(low.value, high.value)),
         currency=code_of(low.sign, place),
         currencyRaw=low.sign,
-        rateType=rate_in(raw),
+        rateType=_rate_of(text, low, high, amounts),
     )
 
 
@@ -158,8 +165,25 @@ def _range(text: str, amounts: list[Amount]) -> tuple[Amount, Amount]:
 
 
 def rate_in(text: str) -> str | None:
-    """Return the time that an amount is for."""
+    """Return the time that an amount is for, of a text that names no other time."""
     return next((name for name, words in _RATE_WORDS if words.search(text)), None)
+
+
+def _rate_of(text: str, low: Amount, high: Amount, amounts: list[Amount]) -> str | None:
+    """Return the time that a salary is for: that of the nearest words that say neither how long one works nor when it is paid."""
+    others = [amount for amount in amounts if amount is not low and amount is not high]
+    first = max((amount.end for amount in others if amount.end <= low.start), default=0)
+    last = min((amount.start for amount in others if amount.start >= high.end), default=len(text))
+    counted = [match.span() for match in _COUNTED.finditer(text) if not low.start <= match.start() < high.end]
+    found = []
+    for name, words in _RATE_WORDS:
+        for match in words.finditer(text):
+            start, end = match.span()
+            distance = start - high.end if start >= high.end else low.start - end
+            says_else = any(since <= start < until for since, until in counted) or _PAID.search(text, 0, start)
+            if first <= start and end <= last and not says_else:
+                found.append((distance, name))
+    return min(found, key=itemgetter(0))[1] if found else None
 
 
 def _formatted(value: Decimal) -> str:

@@ -130,6 +130,51 @@ def test_salaries_are_read_as_people_write_them(
     assert rate is None or found.rateType == rate
 
 
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("€ 2.800 per maand bij 40 uur per week", "monthly"),
+        ("€ 2.500 - € 3.500 bruto per maand (36 uur per week)", "monthly"),
+        ("40 uur per week: € 2.800 per maand", "monthly"),
+        ("€ 15 per uur, betaling per week", "hourly"),
+        ("$25 per hour, 40 hours a week", "hourly"),
+        ("$50/hr, 40 hrs/wk", "hourly"),
+        ("$52,000 a year, 40 hours per week", "annual"),
+        ("$70,000 - $90,000 a year, 5 days a week", "annual"),
+        ("$100k/yr 4-day week", "annual"),
+        ("$1,500/week 12 hour shifts", "weekly"),
+        ("Hourly: $20 (40 hours weekly)", "hourly"),
+        ("Annual salary: $60,000 paid monthly", "annual"),
+        ("£23,795 per year (£11.44 per hour)", "annual"),
+        ("£11.44 per hour / 40 hours per week / £23,795 per year", "hourly"),
+        ("£35,000 - £40,000 plus 28 days annual leave per year", "annual"),
+        ("€45,000 p.a. plus 30 days vacation", "annual"),
+        ("3.200 € brutto/Monat bei 38,5 Stunden pro Woche", "monthly"),
+        ("20 Stunden pro Woche, 15,50 € pro Stunde", "hourly"),
+        ("2 100 € brut par mois pour 35 heures par semaine", "monthly"),
+        ("25 000 Kč za měsíc, 40 hodin týdně", "monthly"),
+        ("5 000 zł miesięcznie, 160 godzin", "monthly"),
+        ("60 000 руб. в месяц, 40 часов в неделю", "monthly"),
+        ("年収400万円 月給25万円", "annual"),
+        ("時給1,200円 週40時間", "hourly"),
+        # Only the time of work.
+        ("$60,000, 40 hours per week", None),
+        ("1.800 €, 40 horas a la semana", None),
+    ],
+)
+def test_the_time_of_a_salary_is_not_that_of_the_work(text: str, rate: str | None) -> None:
+    found = salary_in(text, place_of("https://example.com/"))
+    assert found is not None
+    assert found.rateType == rate
+
+
+def test_a_count_after_an_amount_is_not_its_decimals() -> None:
+    for text, amount in {"$60,000, 40 hours per week": "60000", "$15, 40 hours per week": "15"}.items():
+        found = salary_in(text, place_of("https://example.com/"))
+        assert found is not None
+        assert (found.valueMin, found.valueMax) == (amount, amount)
+
+
 @pytest.mark.parametrize("text", ["Competitive", "401k match", "3 - 5 years", "10% bonus", "", "$" * 50, "9" * 5_000])
 def test_what_names_no_amount_of_money_is_no_salary(text: str) -> None:
     assert salary_in(text, place_of("https://example.com/")) is None
