@@ -42,6 +42,7 @@ from scrapy_ext.server.extraction.auto.jobs.terms import (
     rate_in,
     relative_date,
     remote_status,
+    remote_status_of_title,
     salary_in,
     salary_of_markup,
     stated_remote,
@@ -261,7 +262,7 @@ class _Extraction:
             (origin(self._job, "jobLocationType"), lambda: stated_remote(self._job)),
             ("label", lambda: remote_status(self._labelled("workplace") or "")),
             ("location", lambda: remote_status(location or "")),
-            ("title", lambda: remote_status(item.headline or "")),
+            ("title", lambda: remote_status_of_title(item.headline or "")),
             ("line near the heading", lambda: self._line(remote_status)),
         )
 

@@ -25,6 +25,13 @@ _TYPES: Final = tuple(_VOCABULARY.table("types").items())
 _TYPE_WORDS: Final = tuple((name, CaselessPattern(rf"\b(?:{words})\b|^(?:{words})$")) for name, words in _TYPES)
 _REMOTE: Final = tuple(_VOCABULARY.table("remote").items())
 _REMOTE_WORDS: Final = tuple((name, CaselessPattern(rf"\b(?:{words})\b|^(?:{words})$")) for name, words in _REMOTE)
+_HYBRID_WORDS: Final = dict(_REMOTE_WORDS)["hybrid"]
+_NO_REMOTE = _VOCABULARY.pattern("no_remote", re.IGNORECASE)
+_HYBRID_THINGS = _VOCABULARY.pattern("hybrid_things", re.IGNORECASE)
+_SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_VOCABULARY.text('of_work')})\s?/)\s*$", re.IGNORECASE)
+_SET_OFF_AFTER = re.compile(
+    rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_VOCABULARY.text('of_work')})\b)", re.IGNORECASE
+)
 _NOT = _VOCABULARY.pattern("not", re.IGNORECASE)
 
 
@@ -50,11 +57,28 @@ def employment_type(text: str, *, whole: bool = False) -> str | None:
 
 def remote_status(text: str, *, whole: bool = False) -> str | None:
     """Return ``remote``, ``hybrid`` or ``on-site`` as a text has it; None where it denies it."""
+    text = _NO_REMOTE.sub(" ", text)
     for name, words in _REMOTE_WORDS:
         match = words.search(text)
         if match and not _NOT.search(text) and (not whole or len(match.group()) >= 0.6 * len(text)):
+            if whole and name == "hybrid" and not _is_set_off(text, match):
+                continue
             return name
     return None
+
+
+def remote_status_of_title(title: str) -> str | None:
+    """Return the place of work that the title of a job names: "hybrid" as an addition, not of cars, bicycles or clouds."""
+    found = remote_status(title)
+    if found != "hybrid":
+        return found
+    matches = _HYBRID_WORDS.finditer(title)
+    return found if not _HYBRID_THINGS.search(title) and any(_is_set_off(title, match) for match in matches) else None
+
+
+def _is_set_off(text: str, match: re.Match[str]) -> bool:
+    """Return whether no word about something else touches a word: ``Cook (hybrid)``, ``Cook - hybrid working``."""
+    return bool(_SET_OFF_BEFORE.search(text[: match.start()]) and _SET_OFF_AFTER.match(text[match.end() :]))
 
 
 def stated_type(job: Thing | None) -> str | None:

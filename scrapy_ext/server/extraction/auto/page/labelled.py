@@ -13,6 +13,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import CaselessPattern, Vocabulary, load_vocabulary
 
 if TYPE_CHECKING:
@@ -119,6 +120,9 @@ class LabelWords:
 
     def __init__(self, vocabulary: Vocabulary, *names: str) -> None:
         self.by_name = {name: vocabulary.pattern(name, re.IGNORECASE) for name in names}
+        languages = vocabulary.table("label_languages") if "label_languages" in vocabulary else {}
+        #: The languages and top-level domains of the labels that mean something else in others.
+        self.languages = {label: frozenset(names.split()) for label, names in languages.items()}
         #: The words of all labels: most lines of a page are none of them.
         self.any = CaselessPattern("|".join(f"(?:{vocabulary.text(name)})" for name in names))
 
@@ -135,6 +139,7 @@ class Labels:
         self._focus = focus
         self._any = words.any if words else None
         self._by_name = words.by_name if words else {}
+        self._languages = words.languages if words else {}
 
     def value(self, name: str, fits: Callable[[str], object] = bool) -> str | None:
         """Return the first value that fits of the labels with a name in ``words``: listed pairs, then lines below."""
@@ -152,7 +157,13 @@ class Labels:
         return [*listed, *self._below()]
 
     def _is_label(self, text: str) -> bool:
-        return self._any is None or self._any.fullmatch(text) is not None
+        return self._any is None or (self._any.fullmatch(text) is not None and self._is_of_language(text))
+
+    def _is_of_language(self, label: str) -> bool:
+        languages = self._languages.get(label.casefold())
+        return languages is None or not languages.isdisjoint(
+            (self._page.language, host_of(self._page.url).rpartition(".")[2])
+        )
 
     def _below(self) -> Iterator[Pair]:
         """Yield short lines as labels of the line below each."""

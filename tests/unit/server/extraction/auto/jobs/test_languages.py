@@ -476,6 +476,63 @@ def test_remote_work_is_known_in_many_languages(text: str, status: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("title", "status"),
+    [
+        ("Hybrid Car Engineer", None),
+        ("Mechanic (diesel, hybrid)", None),
+        ("Hybrid Cloud Architect - Remote", "remote"),
+        ("Mechaniker Elektro/Hybrid", None),
+        ("Técnico de vehículo híbrido", None),
+        ("Remote Sensing Scientist", None),
+        ("Remote-control technician", None),
+        ("Profesor de educación a distancia", None),
+        ("Hybrid Software Engineer", None),
+        ("Lamp Keeper (hybrid)", "hybrid"),
+        ("Lamp Keeper - Hybrid", "hybrid"),
+        ("Hybrid | Lamp Keeper", "hybrid"),
+        ("Lamp Keeper, hybrid working, Leeds", "hybrid"),
+        ("Lamp Keeper (Remote/Hybrid)", "hybrid"),
+        ("Remote Lamp Keeper", "remote"),
+        ("Lamp Keeper Remote", "remote"),
+    ],
+)
+def test_the_subject_of_a_job_is_not_its_place_of_work(title: str, status: str | None) -> None:
+    html = f"<html lang=en><title>{title}</title><h1>{title}</h1><p>{title}, for two years.</p>"
+    assert extract("jobPosting", html, "https://jobs.example.com/job/123").get("remoteStatus") == status
+
+
+@pytest.mark.parametrize("line", ["Hybrid car", "Hybrid SUV"])
+def test_a_line_about_something_hybrid_is_no_place_of_work(line: str) -> None:
+    assert remote_status(line, whole=True) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "row", "field"),
+    [
+        ("de", "Grad: Bachelor", "jobLocation"),
+        ("en", "Grad: Physics", "jobLocation"),
+        ("es", "Plata: 925 €", "baseSalary"),
+        ("fr", "Plat: 12 €", "baseSalary"),
+        ("ru", "Плата: 500 ₽", "baseSalary"),
+        ("es", "Local: Planta baja", "jobLocation"),
+        ("de", "Termin: 12.03.2025", "validThrough"),
+    ],
+)
+def test_a_label_of_another_language_says_nothing(language: str, row: str, field: str) -> None:
+    label, value = row.split(": ")
+    rows = f"<table><tr><th>{label}</th><td>{value}</td></tr></table><p>{row}</p>"
+    html = f"<html lang={language}><title>Lamp Keeper</title><h1>Lamp Keeper</h1>{rows}<p>We keep lamps.</p>"
+    assert field not in extract("jobPosting", html, "https://jobs.example.com/job/123")
+
+
+def test_a_label_counts_where_the_page_or_its_site_is_of_its_language() -> None:
+    body = "<title>Svjetioničar</title><h1>Svjetioničar</h1><dl><dt>Grad</dt><dd>Zadar</dd></dl>"
+    for language, url in (("hr", "https://jobs.example.com/1"), ("en", "https://posao.example.rs/1")):
+        item = extract("jobPosting", f"<html lang={language}>{body}", url)
+        assert item["jobLocation"]["raw"] == "Zadar"
+
+
+@pytest.mark.parametrize(
     "place", ["東京都 品川区 大崎駅 徒歩1分", "大阪府大阪市北区", "神奈川県横浜市", "浙江省杭州市", "杭州市西湖区"]
 )
 def test_a_line_by_the_heading_that_begins_with_a_prefecture_or_province_is_the_place(place: str) -> None:
