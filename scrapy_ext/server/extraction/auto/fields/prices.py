@@ -58,8 +58,12 @@ _NO_MONEY = re.compile(rf"[.:/]\d|\s?(?:{_WORDS.text('percent')})", re.IGNORECAS
 _DIGIT = re.compile(r"[\d〇零一二三四五六七八九十百千万]")
 _DECIMALS = re.compile(r"[.,٫]\d\d$")
 _AFTER_CENTS = re.compile(r"\s*(?:[)*,]|$)")
+#: The dash of no cents. Of numbers that are no money, none has one.
+_NO_CENTS = re.compile(r"[.,] ?[-–—−=]{1,2}$")
 #: A whole amount and two raised digits, separated by markup alone: ``12 99``.
-_RAISED_CENTS = re.compile(r"^(\D{0,8}\d{1,3}(?:[.,]\d{3})*)\s(\d{2})(?=\D{0,8}$)")
+_RAISED_CENTS = re.compile(r"^(\D{0,8}\d{1,3}(?:([.,' ])\d{3})*)\s(\d{2})(?=\D{0,8}$)")
+#: Swedish: ``19:95 kr``.
+_COLON_CENTS = re.compile(r"(?<![\d:])(\d{1,3}(?: ?\d{3})?):(\d\d)(?=(?:/[^\W\d]{1,3})? ?(?:kr|SEK)(?!\w))")
 
 
 @dataclass(slots=True)
@@ -85,6 +89,11 @@ class Amount:
     @property
     def has_decimals(self) -> bool:
         return _DECIMALS.search(self.raw) is not None
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether its notation says that it is money: a currency, or the dash of no cents."""
+        return self.sign is not None or _NO_CENTS.search(self.raw) is not None
 
 
 class _Sign(NamedTuple):
@@ -113,7 +122,8 @@ def amounts_in(text: str, place: Place = NOWHERE, before: str = "", after: str =
 @lru_cache(maxsize=4096)
 def _read(text: str) -> tuple[str, tuple[Amount, ...]]:
     """Return a text as it is read, and its numbers with their currencies."""
-    text = _RAISED_CENTS.sub(r"\1.\2", normalised(text))
+    text = _RAISED_CENTS.sub(lambda match: f"{match[1]}{',' if match[2] == '.' else '.'}{match[3]}", normalised(text))
+    text = _COLON_CENTS.sub(r"\1,\2", text)
     return text, tuple(part for part in _joined(text, list(_parts(text))) if isinstance(part, Amount))
 
 
@@ -272,6 +282,8 @@ class Prices(NamedTuple):
     price: Money | None = None
     regular: Money | None = None
     role: Role = Role.PRICE
+    #: The notation of the price says that it is money: with a currency, or the dash of no cents.
+    marked: bool = False
 
 
 def from_markup(text: str | None, place: Place = NOWHERE) -> Money | None:
@@ -295,13 +307,22 @@ def prices_in(text: str, place: Place = NOWHERE, before: str = "", after: str = 
     price = _best(amounts, place)
     former = [amount for amount in amounts if amount.role is Role.FORMER]
     regular = next((amount for amount in former if price is None or amount.value > price.value), None)
-    return Prices(_money(price), _money(regular), price.role if price else Role.FORMER)
+    shown = price or regular
+    return Prices(
+        _money(price), _money(regular), price.role if price else Role.FORMER, shown is not None and shown.is_marked
+    )
 
 
 def currency_in(text: str) -> str | None:
     """Return the first sign, code or word of a currency that belongs to a number of a text."""
     text = text[:MAX_TEXT_LENGTH]
     return next((amount.sign for amount in _read(text)[1] if amount.sign), None) if _DIGIT.search(text) else None
+
+
+def is_money(text: str) -> bool:
+    """Return whether a number of a text has a currency or the dash of no cents."""
+    text = text[:MAX_TEXT_LENGTH]
+    return _DIGIT.search(text) is not None and any(amount.is_marked for amount in _read(text)[1])
 
 
 def _best(amounts: Iterable[Amount], place: Place) -> Amount | None:
@@ -318,7 +339,7 @@ def _one(amounts: list[Amount], place: Place) -> Amount | None:
     if len(amounts) == 1 or amounts[1].ends_range:
         return first
     if first.sign is None:
-        exact = [amount for amount in amounts if amount.has_decimals]
+        exact = [amount for amount in amounts if amount.has_decimals or amount.is_marked]
         return exact[0] if len({amount.value for amount in exact}) == 1 else None
     codes = [code_of(amount.sign, place) for amount in amounts]
     if len(set(codes)) > 1:

@@ -28,7 +28,9 @@ _REMOTE_WORDS: Final = tuple((name, CaselessPattern(rf"\b(?:{words})\b|^(?:{word
 _HYBRID_WORDS: Final = dict(_REMOTE_WORDS)["hybrid"]
 _NO_REMOTE = _VOCABULARY.pattern("no_remote", re.IGNORECASE)
 _HYBRID_THINGS = _VOCABULARY.pattern("hybrid_things", re.IGNORECASE)
-_SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_VOCABULARY.text('of_work')})\s?/)\s*$", re.IGNORECASE)
+_SET_OFF_BEFORE = re.compile(
+    rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_VOCABULARY.text('of_work')})\s?/)\s*$", re.IGNORECASE
+)
 _SET_OFF_AFTER = re.compile(
     rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_VOCABULARY.text('of_work')})\b)", re.IGNORECASE
 )

@@ -13,7 +13,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
-from scrapy_ext.server.extraction.auto.fields.prices import Money, currency_in
+from scrapy_ext.server.extraction.auto.fields.prices import Money, is_money
 from scrapy_ext.server.extraction.auto.items import Author, Image
 from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
@@ -255,7 +255,7 @@ class Card:
         plain = text
         for formula in self.content.formulas:
             plain = plain.replace(formula, " ")
-        if currency_in(plain) is not None and not self._is_heading(text):
+        if is_money(plain) and not self._is_heading(text):
             return False
         return not _NO_NAME.search(text) and not is_mostly_date(text, self.content.language)
 

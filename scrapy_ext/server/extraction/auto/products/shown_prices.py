@@ -19,7 +19,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.price_notation import Role, place_on
-from scrapy_ext.server.extraction.auto.fields.prices import Money, Prices, currency_in, prices_in
+from scrapy_ext.server.extraction.auto.fields.prices import Money, Prices, currency_in, is_money, prices_in
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.formulas import has_formula
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -49,8 +49,7 @@ def score_of_names(node: HtmlElement, own: str, names: str, *, named: bool) -> f
 
 def score_of_words(text: str, prices: Prices) -> float:
     """Return the score of the words around an amount."""
-    money = prices.price or prices.regular
-    score = 2.0 if money and money.currency_raw else -1.0
+    score = 2.0 if prices.marked else -1.0
     words = len(NO_LETTERS.sub("", text))
     score -= 0.0 if words <= 6 else 0.5 if words <= 15 else 1.5
     score -= 1.5 if prices.role is Role.UNIT or (prices.role is Role.NET and words > MOST_OF_SIGN) else 0.0
@@ -76,6 +75,8 @@ ENOUGH: Final = 2.8
 #: The same for digits without a currency in an entry of a list, where they have cents.
 ENOUGH_WITH_CENTS: Final = 2.0
 _CENTS = re.compile(r"\.\d\d$")
+#: An amount with cents, or the dash of no cents, that is all of a text.
+_COMPLETE = re.compile(r"^\W{0,2}\d[\d\s.,']*[.,](?:\d\d|[-–—−=]{1,2})\W{0,2}$")
 #: How much less a lone candidate may score: a currency then outweighs one sign against it, as there is no other price.
 LESS: Final = 1.8
 #: The lead over all others that a candidate with a low score needs.
@@ -110,6 +111,8 @@ class Tag:
     score: float
     former: bool
     regular: Money | None = None
+    #: Its notation says that it is money.
+    marked: bool = False
 
 
 class PriceTags:
@@ -139,9 +142,9 @@ class PriceTags:
             alone = {tag.money for tag in self.tags if tag.money.currency_raw} if all_former else set()
             return next(iter(alone)) if len(alone) == 1 else None
         # Digits without a currency may be a part of a price, a count or a size; cents make them more likely a price.
-        scores = [tag.score for tag in self.tags if tag.money.value == price.value and not tag.former]
+        tags = [tag for tag in self.tags if tag.money.value == price.value and not tag.former]
         needed = ENOUGH_WITH_CENTS if _CENTS.search(price.amount) else ENOUGH
-        return price if price.currency_raw or max(scores) >= needed else None
+        return price if any(tag.marked for tag in tags) or max(tag.score for tag in tags) >= needed else None
 
     def price(self, enough: float = ENOUGH) -> Money | None:
         """Return the price; None when no candidate is good enough."""
@@ -169,7 +172,7 @@ class PriceTags:
         if best.score < enough:
             # A candidate with a low score needs a currency, and no rival elsewhere.
             likely = {tag.money for tag in current if total(tag) > total(best) - LEAD}
-            if not best.money.currency_raw or self._focus.elsewhere(best.node):
+            if not best.marked or self._focus.elsewhere(best.node):
                 return None
             if {money.value for money in likely - beside} != {best.money.value}:
                 return None
@@ -215,10 +218,10 @@ class PriceTags:
 
     def _tag(self, node: HtmlElement) -> Tag | None:
         whole = _whole_price(node, _NO_PARENT if self._focus else _NO_PARENT_IN_ENTRY)
-        text = node_text(whole, MAX_NAMED_LENGTH + 1)
+        text = _text_of(whole)
         names = " ".join(self._page.names(part) for part in _with_ancestors(whole, 3))
         named = bool(PRICE.search(names))
-        if len(text) > (MAX_NAMED_LENGTH if named else MAX_TAG_LENGTH) or not (named or currency_in(text)):
+        if len(text) > (MAX_NAMED_LENGTH if named else MAX_TAG_LENGTH) or not (named or is_money(text)):
             return None
         if has_formula(whole):
             return None
@@ -232,7 +235,7 @@ class PriceTags:
         score += self._score_of_place(whole) + self._score_of_style(whole)
         struck = _struck(whole) or self._page.styles.is_struck(whole)
         former = prices.price is None or struck or bool(REGULAR.search(own))
-        return Tag(whole, money, score, former=former, regular=prices.regular)
+        return Tag(whole, money, score, former=former, regular=prices.regular, marked=prices.marked)
 
     def _score_of_place(self, node: HtmlElement) -> float:
         if self._focus is None:
@@ -276,7 +279,8 @@ def _beside(focus: Focus, tag: Tag, best: Tag) -> bool:
 
 def _whole_price(node: HtmlElement, no_parent: frozenset[str]) -> HtmlElement:
     """Return the element with all parts of the price in ``node``: currency, digits, raised digits."""
-    text = node_text(node, 30)
+    text, own = node_text(node, 30), node
+    is_complete = _COMPLETE.search(text) is not None
     while not currency_in(text):
         parent = node.getparent()
         if parent is None or parent.tag in no_parent or _struck(node) != _struck(parent):
@@ -286,7 +290,24 @@ def _whole_price(node: HtmlElement, no_parent: frozenset[str]) -> HtmlElement:
         if len(wider) > 18 or len(NO_LETTERS.sub("", wider)) > 4:
             break
         node, text = parent, wider
-    return node
+    # Without a currency, what is around a complete amount is another one.
+    return own if is_complete and not currency_in(text) else node
+
+
+def _text_of(node: HtmlElement) -> str:
+    """Return the text of an element; of one with amounts that are struck through, without these."""
+    text = node_text(node, MAX_NAMED_LENGTH + 1)
+    if len(node) and len(text) <= MAX_NAMED_LENGTH and not _struck(node) and any(map(_strikes, node.iter())):
+        return one_line(" ".join(_unstruck(node)))
+    return text
+
+
+def _unstruck(node: HtmlElement) -> Iterator[str]:
+    yield node.text or ""
+    for part in node:
+        if isinstance(part.tag, str) and not _strikes(part):
+            yield from _unstruck(part)
+        yield part.tail or ""
 
 
 def _words_before(node: HtmlElement) -> str:
@@ -333,9 +354,11 @@ def _with_ancestors(node: HtmlElement, levels: int) -> Iterator[HtmlElement]:
 
 
 def _struck(node: HtmlElement) -> bool:
-    return any(
-        part.tag in _STRUCK_TAGS or "line-through" in (part.get("style") or "") for part in _with_ancestors(node, 3)
-    )
+    return any(map(_strikes, _with_ancestors(node, 3)))
+
+
+def _strikes(node: HtmlElement) -> bool:
+    return node.tag in _STRUCK_TAGS or "line-through" in (node.get("style") or "")
 
 
 def _close(first: HtmlElement, second: HtmlElement, levels: int = 5) -> bool:
