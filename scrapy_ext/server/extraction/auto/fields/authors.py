@@ -52,10 +52,13 @@ _SEPARATORS = _VOCABULARY.pattern("separators")
 _QUALIFICATION = _VOCABULARY.pattern("qualification", re.IGNORECASE)
 #: Job titles right behind a name, often in an element beside it.
 _TITLE_BEHIND = _VOCABULARY.pattern("title_behind")
+_VAGUE_LABEL, _PICTURE_CREDIT = _VOCABULARY.patterns("vague_label", "picture_credit", flags=re.IGNORECASE)
 _OFFICE, _NO_NAME, _AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
 _IN_PLACE = _VOCABULARY.pattern("in_place")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
+#: The end of a sentence, not of an abbreviation.
+_FULL_STOP = re.compile(r"(?<=[^\W\d_]{3})\.$")
 _COLON = re.compile("[:：]")
 
 
@@ -203,14 +206,21 @@ def _words_of(name: str) -> int:
 
 def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
     of_language = _LEADING_BY_LANGUAGE.get(page.language or "", _LINE_LEADING)
-    for node, text in page.lines:
+    for place, (node, text) in enumerate(page.lines):
         leading = next((each for each in (_LINE_LEADING, of_language) if each.match(text)), None)
+        if leading is not None and _VAGUE_LABEL.match(text) and not _has_credit(page, place):
+            continue
         if leading is not None and len(text) <= MAX_LINE_LENGTH and abs(focus.distance(node)) <= NEAR // 2:
             found = names_in(text, leading, shown=True)
             names = [name for name in found if _begins_name(name, text) and _words_of(name) <= 4]
             if names and not focus.elsewhere(node) and not focus.in_card(node):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
+
+
+def _has_credit(page: Page, place: int) -> bool:
+    """Return whether a line, or one beside it, credits the pictures of the page."""
+    return any(_PICTURE_CREDIT.search(text[:MAX_LINE_LENGTH]) for _, text in page.lines[max(0, place - 1) : place + 2])
 
 
 def _begins_name(name: str, line: str) -> bool:
@@ -255,7 +265,7 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
             continue
         if names and _DIGIT.search(part):
             continue  # A date, or the number of others.
-        name = _without_title(part)
+        name = _FULL_STOP.sub("", _without_title(part))
         if 0 < len(name) <= MAX_NAME_LENGTH and _LETTER.search(name) and not _NO_NAME.search(name):
             names.append(name)
     return names

@@ -34,7 +34,9 @@ _ARTICLES: Final = ("Article", "NewsArticle", "ReportageNewsArticle", "TechArtic
 NEAR: Final = 40
 #: Elements of a heading that may be marks.
 MAX_MARKS: Final = 10
-_MARK = load_vocabulary("page_parts").pattern("heading_mark")
+_MARK, _KICKER = load_vocabulary("page_parts").patterns("heading_mark", "heading_kicker")
+_MARK_TAGS: Final = ("span", "a", "small", "strong", "b", "em", "i", "div", "p")
+_SEPARATOR = " :：–—|·•/-"
 _WORD = re.compile(r"\w{2,}")
 _FIRST_WORD = re.compile(r"\W*\w+")
 #: A title and its last part, which is often the name of the site.
@@ -180,19 +182,30 @@ def _heading_of_content(page: Page, focus: Focus) -> str | None:
 
 
 def _without_marks(page: Page, node: HtmlElement, text: str) -> str:
-    """Return the text of a heading without the labels at its beginning and the sign of a link to it at its end.
+    """Return the text of a heading without the labels or kicker at its beginning and the sign of a link at its end.
 
     What the titles of the page have in the same place belongs to the heading.
     """
-    for part in islice(node.iter("span", "a", "small"), MAX_MARKS):
-        mark = shown_text(part, MAX_HEADLINE_LENGTH) if _MARK.search(page.names(part)) else ""
-        if text.startswith(mark) and text != mark:
-            rest = text.removeprefix(mark)
-            if not _is_in_titles(page, mark + (_FIRST_WORD.match(rest) or [""])[0]):
-                text = rest.strip()
-        elif not letters_of(mark) and not _is_in_titles(page, text):
-            text = text.removesuffix(mark).strip()
+    for part in islice(node.iter(*_MARK_TAGS), MAX_MARKS):
+        whole = shown_text(part, MAX_HEADLINE_LENGTH)
+        named = _MARK.search(page.names(part)) or _KICKER.search(page.names(part))
+        if whole and text.startswith(whole) and text != whole:
+            rest = text.removeprefix(whole)
+            first = whole + (_FIRST_WORD.match(rest) or [""])[0]
+            if (named and not _is_in_titles(page, first)) or _is_title(page, rest):
+                text = rest.lstrip(_SEPARATOR).rstrip()
+        elif _MARK.search(page.names(part)) and not letters_of(whole) and not _is_in_titles(page, text):
+            text = text.removesuffix(whole).strip()
     return text
+
+
+def _is_title(page: Page, text: str) -> bool:
+    """Return whether a text of several words is a title of the page, without the name of the site."""
+    letters = letters_of(text)
+    if text.lstrip(_SEPARATOR)[:1].islower():
+        return False  # The end of a sentence.
+    titles = (one_line(title) for title in (page.title, page.meta("og:title")) if title)
+    return len(_WORD.findall(text)) > 1 and any(letters == letters_of(without_site(page, title)) for title in titles)
 
 
 def _is_in_titles(page: Page, text: str) -> bool:

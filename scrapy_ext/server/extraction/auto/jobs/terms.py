@@ -28,12 +28,9 @@ _REMOTE_WORDS: Final = tuple((name, CaselessPattern(rf"\b(?:{words})\b|^(?:{word
 _HYBRID_WORDS: Final = dict(_REMOTE_WORDS)["hybrid"]
 _NO_REMOTE = _VOCABULARY.pattern("no_remote", re.IGNORECASE)
 _HYBRID_THINGS = _VOCABULARY.pattern("hybrid_things", re.IGNORECASE)
-_SET_OFF_BEFORE = re.compile(
-    rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_VOCABULARY.text('of_work')})\s?/)\s*$", re.IGNORECASE
-)
-_SET_OFF_AFTER = re.compile(
-    rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_VOCABULARY.text('of_work')})\b)", re.IGNORECASE
-)
+_OF_WORK: Final = _VOCABULARY.text("of_work")
+_SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_OF_WORK})\s?/)\s*$", re.IGNORECASE)
+_SET_OFF_AFTER = re.compile(rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_OF_WORK})\b)", re.IGNORECASE)
 _NOT = _VOCABULARY.pattern("not", re.IGNORECASE)
 
 
@@ -70,7 +67,7 @@ def remote_status(text: str, *, whole: bool = False) -> str | None:
 
 
 def remote_status_of_title(title: str) -> str | None:
-    """Return the place of work that the title of a job names: "hybrid" as an addition, not of cars, bicycles or clouds."""
+    """Return the place of work that the title of a job names: hybrid as an addition, not that of cars or clouds."""
     found = remote_status(title)
     if found != "hybrid":
         return found
@@ -107,7 +104,7 @@ _AT_LEAST = _VOCABULARY.pattern("at_least", re.IGNORECASE)
 _AT_MOST = _VOCABULARY.pattern("at_most", re.IGNORECASE)
 _RATES: Final = tuple(_VOCABULARY.table("rates").items())
 _RATE_WORDS: Final = tuple((name, CaselessPattern(rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])")) for name, words in _RATES)
-#: Words that are counted, and the time in which: ``40 hours a week``, ``38,5 Stunden/Woche``, ``週40時間``. Not of the pay.
+#: Counted words and the time they are in: ``40 hours a week``, ``38,5 Stunden/Woche``, ``週40時間``.
 _COUNTED: Final = re.compile(
     rf"(?<![\d.,])\d{{1,4}}(?:[.,]\d+)?(?:\s?-\s?\d+(?:[.,]\d+)?)?\+?[\s./-]*(?:{WESTERN_LETTER.pattern}{{1,20}}"
     rf"(?:[\s./-]+(?:{WESTERN_LETTER.pattern}{{1,4}}[\s/]+){{0,2}}{WESTERN_LETTER.pattern}{{1,20}})?|[^\W\d_]{{1,2}})"
@@ -196,7 +193,7 @@ def rate_in(text: str) -> str | None:
 
 
 def _rate_of(text: str, low: Amount, high: Amount, amounts: list[Amount]) -> str | None:
-    """Return the time that a salary is for: that of the nearest words that say neither how long one works nor when it is paid."""
+    """Return the time that a salary is for: that of the nearest words about neither work nor payment."""
     others = [amount for amount in amounts if amount is not low and amount is not high]
     first = max((amount.end for amount in others if amount.end <= low.start), default=0)
     last = min((amount.start for amount in others if amount.start >= high.end), default=len(text))

@@ -53,6 +53,30 @@ def test_names_of_a_line(line: str, names: list[str]) -> None:
     assert authors(f'<p class="byline">{line}</p>') == names
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Words by Ida Holm, photos by Jon Berg",
+        "Words by Ida Holm and photos by Jon Berg",
+        "By Ida Holm, with photos by Jon Berg",
+        "Von Ida Holm, Fotos von Jon Berg",
+        "Text av Ida Holm, foto av Jon Berg",
+        "Photos by Jon Berg, words by Ida Holm",
+        "Photography by Jon Berg. Words by Ida Holm.",
+        "Words: Ida Holm, Photos: Jon Berg",
+        "Words and photos by Ida Holm",
+        "Text und Fotos: Ida Holm",
+    ],
+)
+def test_a_line_of_credits_names_the_author_of_the_words(line: str) -> None:
+    assert authors(f"<p>{line}</p>") == ["Ida Holm"]
+
+
+def test_words_of_something_else_are_no_credit() -> None:
+    assert authors("<p>Words: Hello World</p>") == []
+    assert authors("<p>Words: Ida Holm</p><p>Photos: Jon Berg</p>") == ["Ida Holm"]
+
+
 @pytest.mark.parametrize("own", ["", '<p class="author">admin</p>'])
 def test_authors_of_a_list_of_other_pages_are_none(own: str) -> None:
     latest = '<ul><li><a href="/1">The quay</a> 2 hours ago <a class="author" href="/j">Ida Holm</a></li></ul>'

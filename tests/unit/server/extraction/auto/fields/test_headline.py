@@ -112,3 +112,25 @@ def test_the_heading_of_an_article_is_no_slogan() -> None:
     html = f"<title>Pension reform passes | News</title><h1>{SLOGAN}</h1><p>Text"
     assert extract("article", html, "https://harbour.example/a")["headline"] == SLOGAN
     assert headline("<title>Pension reform passes | News</title>", f"<h1>{SLOGAN}</h1><p>Text") != SLOGAN
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "<span class=kicker>Harbour tales, part 3</span> The wall of 1890",
+        "<span class=series>Harbour tales</span>The wall of 1890",
+        "<div class=eyebrow>Harbour tales</div><div>The wall of 1890</div>",
+        "<span class=dachzeile>Serie Hafen</span><span>: </span>The wall of 1890",
+        # Not named, and not in the title.
+        "<small>Harbour tales</small><br>The wall of 1890",
+        "<a href=/series/harbour>Harbour tales</a>: The wall of 1890",
+    ],
+)
+@pytest.mark.parametrize("title", ["The wall of 1890", "The wall of 1890 | Harbour"])
+def test_the_series_above_a_headline_is_not_part_of_it(heading: str, title: str) -> None:
+    assert headline(f"<title>{title}</title>", f"<h1>{heading}</h1>") == "The wall of 1890"
+
+
+def test_the_first_words_of_a_headline_stay_where_the_title_has_them() -> None:
+    assert headline("<title>The wall of 1890</title>", "<h1><em>The wall</em> of 1890</h1>") == "The wall of 1890"
+    assert headline("<title>Of 1890</title>", "<h1><em>The wall</em> of 1890</h1>") == "The wall of 1890"
