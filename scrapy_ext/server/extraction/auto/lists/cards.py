@@ -26,6 +26,8 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 MAX_ELEMENTS: Final = 400
 MAX_NAME_LENGTH: Final = 300
 MAX_LINE_LENGTH: Final = 120
+#: Elements of an entry with a button alone in which its name is searched.
+MAX_LINES: Final = 12
 MAX_TEXT_LENGTH: Final = 3_000
 #: Shorter paragraphs are labels.
 SHORTEST_SUMMARY: Final = 40
@@ -182,9 +184,10 @@ class EntryContent:
 
 
 class Card:
-    """An entry of a list with its contents and the name that its link gives it."""
+    """An entry of a list with its contents and the name that its link gives it; ``shared`` is the text of all links."""
 
-    def __init__(self, entry: ListEntry, block: EntryContent) -> None:
+    def __init__(self, entry: ListEntry, block: EntryContent, shared: str | None = None) -> None:
+        self._shared = shared
         self.entry = entry
         self.url = entry.url
         self.content = block
@@ -232,7 +235,23 @@ class Card:
         pictures = islice((node for node in self.content.elements if node.tag == "img"), 2)
         candidates += [alt for node in pictures if (alt := one_line(node.get("alt"))) and said.startswith(alt)]
         name = next((text for text in candidates if self._is_name(text)), None)
+        if name is None and self.leads_on and said:
+            name = next((text for text in self._lines() if self._is_name(text)), None)
         return self._model_number() if name is None else self._whole(name, labels)
+
+    @cached_property
+    def leads_on(self) -> bool:
+        """True if the text of the link names nothing: a call to action, or what all links of the list have."""
+        text = node_text(self.entry.link, MAX_NAME_LENGTH)
+        return text == self._shared or LEADS_ON.fullmatch(text) is not None
+
+    def _lines(self) -> Iterator[str]:
+        """Yield the texts of the first elements beside the link."""
+        inside = set(self.entry.link.iter("*"))
+        for node in islice(self.content.elements, MAX_LINES):
+            text = one_line(node.text) if node not in inside else ""
+            if text and len(text) <= MAX_LINE_LENGTH and not text.endswith("."):
+                yield text
 
     def _whole(self, name: str, labels: Iterable[str]) -> str:
         """Return the name, or for one that ends in dots the label or the description of a picture that continues it."""
@@ -250,7 +269,7 @@ class Card:
         return next((text for text in texts if _MODEL_NUMBER.fullmatch(text)), None)
 
     def _is_name(self, text: str) -> bool:
-        if len(text) >= MAX_NAME_LENGTH or not _LETTER.search(text) or LEADS_ON.fullmatch(text):
+        if len(text) >= MAX_NAME_LENGTH or not _LETTER.search(text) or LEADS_ON.fullmatch(text) or text == self._shared:
             return False
         plain = text
         for formula in self.content.formulas:

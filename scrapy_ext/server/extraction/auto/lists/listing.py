@@ -19,7 +19,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.lists.cards import LEADS_ON, Card, EntryContent
+from scrapy_ext.server.extraction.auto.lists.cards import Card, EntryContent
 from scrapy_ext.server.extraction.auto.lists.repeats import Group, ListEntry, Surroundings, groups_of
 from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, site_of
@@ -43,6 +43,10 @@ MOST_VARIANTS: Final = 0.9
 FEWEST_VARIANTS: Final = 2
 #: The share of the entries of a group that are posts in full, from which their links do not count.
 MOST_OF_POSTS: Final = 0.8
+#: The least number of links of a list with one text, and the share of them: the text is that of a button.
+FEWEST_BUTTONS: Final = 3
+MOST_SHARED: Final = 0.8
+MAX_BUTTON_LENGTH: Final = 60
 MAX_ITEMS: Final = 500
 #: The least number of entities of a list in structured data alone, and its probability.
 FEWEST_STATED: Final = 3
@@ -91,11 +95,23 @@ class _EntryContents:
         self._page = page
         self._known: dict[HtmlElement, EntryContent] = {}
 
-    def card(self, entry: ListEntry) -> Card:
+    def cards(self, group: Group, entries: Iterable[ListEntry]) -> list[Card]:
+        """Return the cards of some entries of a group."""
+        shared = _shared_text(group)
+        return [self._card(entry, shared) for entry in entries]
+
+    def _card(self, entry: ListEntry, shared: str | None) -> Card:
         block = self._known.get(entry.node)
         if block is None:
             block = self._known[entry.node] = EntryContent(self._page, entry)
-        return Card(entry, block)
+        return Card(entry, block, shared)
+
+
+def _shared_text(group: Group) -> str | None:
+    """Return the text that most links of a group have, as buttons do."""
+    texts = [node_text(entry.link, MAX_BUTTON_LENGTH + 1) for entry in group.entries[:SAMPLE]]
+    text, count = Counter(texts).most_common(1)[0]
+    return text if len(texts) >= FEWEST_BUTTONS and count >= MOST_SHARED * len(texts) else None
 
 
 class Shape:
@@ -106,7 +122,7 @@ class Shape:
         self._page = page
         self._marked = marked
         step = max(1, len(group.entries) // SAMPLE)
-        self.cards = [contents.card(entry) for entry in islice(group.entries, 0, None, step)][:SAMPLE]
+        self.cards = contents.cards(group, group.entries[::step][:SAMPLE])
 
     def part(self, has: Callable[[Card], object]) -> float:
         """Return the share of the entries that have something."""
@@ -210,7 +226,7 @@ class Shape:
         link = card.entry.link
         text = node_text(link, 200)
         score = 1.0 if card.linked_heading is not None else 0.0
-        score += 1.0 if text and not LEADS_ON.fullmatch(text) else 0.0
+        score += 1.0 if text and not card.leads_on else 0.0
         score += 0.5 if card.name and card.name in text else 0.0
         same = sum(1 for node in card.content.elements if node.tag == "a" and node.get("href") == link.get("href"))
         return score + (0.5 if same > 1 else 0.0)
@@ -321,11 +337,11 @@ def _share_of(forms: Counter[tuple[object, ...]], group: Group) -> float:
 
 
 def _cards(page: Page, groups: Iterable[Group], contents: _EntryContents) -> list[Card]:
-    entries = sorted((entry for group in groups for entry in group.entries), key=lambda entry: page.order[entry.node])
+    cards = (card for group in groups for card in contents.cards(group, group.entries))
     found: dict[str, Card] = {}
-    for entry in entries:
-        if bare(entry.url) not in found and (card := contents.card(entry)).name:
-            found[bare(entry.url)] = card
+    for card in sorted(cards, key=lambda card: page.order[card.entry.node]):
+        if bare(card.url) not in found and card.name:
+            found[bare(card.url)] = card
             if len(found) >= MAX_ITEMS:
                 break
     return list(found.values())

@@ -294,3 +294,18 @@ def test_a_formula_in_a_name_is_no_amount(formula: str) -> None:
     assert [article["headline"] for article in listed] == [
         title.replace("nobody", f"${formula}$") for title in HEADLINES
     ]
+
+
+@pytest.mark.parametrize("button", ["Read more", "Tovább az oldalra"])
+@pytest.mark.parametrize(
+    "card",
+    [
+        "<article><h2>{title}</h2><time datetime=2024-05-0{day}>yesterday</time><p>{summary}</p>@</article>",
+        "<div class=item><strong>{title}</strong><span>{day} May 2024</span><p>{summary}</p>@</div>",
+        "<div class=item><div>{title}</div><div>{day} May 2024</div><p>{summary}</p><p>@</p></div>",
+    ],
+)
+def test_entries_whose_links_share_one_text_are_named_by_their_other_texts(card: str, button: str) -> None:
+    cards = entries(card.replace("@", f"<a href=/2024/05/s-{{n}}>{button}</a>"))
+    items = extract("articleNavigation", FRAME.format(cards), URL)["items"]
+    assert [item["name"] for item in items] == HEADLINES

@@ -326,3 +326,23 @@ def test_a_name_with_dots_stays_where_nothing_continues_it() -> None:
     boxes = (box.format(n=n, name=name) for n, name in enumerate(NAMES, 1))
     html = FRAME.format("".join(f"<div class=product>{box}</div>" for box in boxes))
     assert [each["name"] for each in extract("productList", html, URL)["products"]] == [f"{name}..." for name in NAMES]
+
+
+@pytest.mark.parametrize("button", ["View details", "Tovább az oldalra"])
+@pytest.mark.parametrize(
+    "card",
+    [
+        "<div class=card><h3>{}</h3><p>£{}</p>@</div>",
+        "<div class=card><div>{}</div><div>£{}</div><div>@</div></div>",
+        "<table><tr><td>{}</td><td>£{}</td><td>@</td></tr></table>",
+    ],
+)
+def test_products_whose_links_share_one_text_are_named_by_their_other_texts(card: str, button: str) -> None:
+    names = ["Blue mug", "Red bowl", "Green plate", "Tall jug"]
+    cards = [
+        card.format(name, f"{number}.50").replace("@", f"<a href=/p/{number}>{button}</a>")
+        for number, name in enumerate(names, 1)
+    ]
+    html = f"<html lang=en><title>Clay</title><main><h1>Clay</h1>{''.join(cards)}</main>"
+    html = html.replace("</table><table>", "")
+    assert [item["name"] for item in extract("productNavigation", html, "https://shop.example/clay")["items"]] == names
