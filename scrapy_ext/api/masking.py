@@ -42,14 +42,25 @@ def is_private_header(name: str) -> bool:
 _USER_IN_URL: Final = re.compile(
     r"""(?<=://)(?!USER(?::PASSWORD)?@)(?:[^\s/?#"'<>]*@|[^\s/?#"'<>:@\[]*:(?![0-9]*[/?#])[^\s"'<>@]*@)"""
 )
-#: The same without a scheme, as proxies are listed: name:password@host:port.
-_USER_OF_HOST: Final = re.compile(r"""(?<![\w/@:.%+-])[\w.%+-]+:[^\s@/:"'<>,]+@(?=[\w.-]+:[0-9]{1,5}\b)""")
+#: The same without a scheme, as proxies are listed: name:password@host:port. The schemes of addresses are no names.
+_USER_OF_HOST: Final = re.compile(
+    r"""(?<![\w/@:.%+-])(?!(?i:mailto|sips?|xmpp|acct|im|pres):)[\w.%+-]+:[^\s@/:"'<>,]+@(?=[\w.-]+:[0-9]{1,5}\b)"""
+)
 _URL: Final = re.compile(r"""[a-z][a-z0-9+.-]{0,20}://[^\s"'<>]+""", re.IGNORECASE)
 #: Segment of a text in which a URL may be. The last @ in it bounds the search for users: were each :// searched from to
 #: the end of the text, the time would grow with the square of its length.
 _SEGMENT: Final = re.compile(r"""[^\s"'<>]+""")
 #: Parameter of a URL or of its fragment.
 _PARAMETER: Final = re.compile(r"(?<=[?&;#])([^=&;#]{1,200})=[^&;#]+")
+#: Whole words of the names of secret parameters: not designed, tickets, accessories and turkey. Words written as one
+#: (accesstoken, PHPSESSID, keyid) are known by their ends.
+_SECRET_PARAMETER: Final = re.compile(
+    r"(?:^|-)(?:[a-z]*(?:token|secret|passphrase|passcode|credential|signature|hmac|jwt|csrf|xsrf|cookie)(?:s|id|hash|value)?"
+    r"|[a-z]*passw[a-z]*|(?!(?:mon|tur|don|hoc|joc|whis)key)[a-z]*key(?:s|id)?|(?!ob|pos)[a-z]*sess(?:ion)?(?:id[a-z]*|key)?"
+    r"|[a-z]*auth(?!or(?!i[sz]))[a-z]*|[a-z]*sid|access|accessid|bearer|signed|sign|sig|ticket|certificate|cert|licen[cs]e|identity"
+    r"|login|account|username|(?:app|client|user)-?id|pwd|pass|pin|t?otp)[0-9]*(?:-|$)"
+)
+_WORD_LIMIT: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 
 
 def without_user(text: str) -> str:
@@ -77,8 +88,8 @@ def shown_address(text: str) -> str:
 
 
 def _parameter(found: re.Match[str]) -> str:
-    name = unquote_plus(found[1])
-    return f"{found[1]}={HIDDEN}" if is_private_header(name) else found[0]
+    words = _WORD_LIMIT.sub("-", unquote_plus(found[1])).lower()
+    return f"{found[1]}={HIDDEN}" if _SECRET_PARAMETER.search(words) else found[0]
 
 
 # ── names of settings and arguments ──

@@ -27,11 +27,40 @@ from scrapy_ext.api.masking import HIDDEN, Secrets, hidden, masked_values, witho
         ("https://social.example/@ann/1", "https://social.example/@ann/1"),
         ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
         ("https://shop.example/?mail=ann@shop.example", "https://shop.example/?mail=ann@shop.example"),
+        ("write to mailto:ann@shop.example:25", "write to mailto:ann@shop.example:25"),
+        ("MAILTO:ann@shop.example:25, ann:wren@shop.example:25", "MAILTO:ann@shop.example:25, shop.example:25"),
+        ("sip:ann@shop.example:5060", "sip:ann@shop.example:5060"),
         ("2026-01-02 03:04:05 mail ann@shop.example: 5", "2026-01-02 03:04:05 mail ann@shop.example: 5"),
     ],
 )
 def test_users_are_removed_from_urls(text: str, shown: str) -> None:
     assert without_user(text) == shown
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "token", "access_token", "accessToken", "accesstoken", "csrftoken", "X-Amz-Security-Token", "api_key",
+        "apiKey", "APIKey", "apikey", "key", "keyid", "Key-Pair-Id", "AWSAccessKeyId", "X-Amz-Signature",
+        "X-Amz-Credential", "signature", "sig", "signed", "ticket", "SERVICE_TICKET", "PHPSESSID", "jsessionid",
+        "session", "sid", "auth", "oauth2", "Authorization", "password", "user[password]", "pwd", "client_secret",
+        "client_id", "clientId", "user%5Bpassword%5D", "token2", "jwt", "otp", "hub.verify_token",
+    ],
+)  # fmt: skip
+def test_parameters_that_are_named_like_secrets_are_hidden(name: str) -> None:
+    assert without_secrets(f"http://a.example/?b=c&{name}=x1") == f"http://a.example/?b=c&{name}={HIDDEN}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "designed", "assigned_to", "designedBy", "tickets", "ticketsPerDay", "accessories", "accessibility",
+        "secretary", "turkey", "monkey", "keyword", "keyboard", "author", "authors", "sessions", "passenger",
+        "compass", "shopping", "reside", "tokenize", "licensed", "signal", "accountant", "pinned", "residence",
+    ],
+)  # fmt: skip
+def test_parameters_that_have_a_part_of_such_a_name_are_shown(name: str) -> None:
+    assert without_secrets(f"http://a.example/?{name}=x1#{name}=y") == f"http://a.example/?{name}=x1#{name}=y"
 
 
 @pytest.mark.parametrize(
