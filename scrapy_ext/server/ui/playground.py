@@ -36,6 +36,8 @@ _MOST_SOURCES: Final = 100
 _MOST_OTHERS: Final = 3
 #: Maximum number of characters of the text of an element.
 _TEXT: Final = 200
+#: Levels of JSON. Python's own limit for the code of a request depends on its caller, and is at most a thousand.
+MAX_LEVELS: Final = 500
 #: Bytes of a request whose code is broken into lines.
 _FORMATTED: Final = 10_000
 #: Characters of an image in Base64 in which its header is, and its longest side in pixels.
@@ -121,8 +123,21 @@ def fields_of(form: Form) -> dict[str, Any]:
         value = bodies.value(more.encode(), "more")
         if not isinstance(value, dict):
             raise refused("more", "must be a JSON object", 'Write {"geolocation": "DE"}.')
+        if _is_deeper(value, MAX_LEVELS):
+            raise refused("more", f"is nested over {MAX_LEVELS} levels deep", "Use fewer levels.")
         body |= value
     return body
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Return whether a JSON value has more levels of objects and arrays."""
+    level = [value]
+    for _ in range(levels + 1):
+        boxes = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        if not boxes:
+            return False
+        level = [inner for box in boxes for inner in box]
+    return True
 
 
 def as_curl(body: Mapping[str, Any], server: str) -> str:
