@@ -86,6 +86,9 @@ class Operation(NamedTuple):
 Expression = Literal | Path | Call | Operation
 
 _ANYTHING: Final = Step("descendant-or-self", "node()", ())
+#: The same before a step from which texts and attributes lead nowhere.
+_ELEMENTS: Final = Step("descendant-or-self", "*", ())
+_FROM_ELEMENTS: Final = ("child", "descendant", "descendant-or-self", "attribute")
 
 
 @lru_cache(maxsize=1000)
@@ -302,10 +305,12 @@ def _joined(steps: list[Step]) -> list[Step]:
     """Return the steps with ``//name`` as one walk, where no predicate counts positions."""
     joined: list[Step] = []
     for step in steps:
-        if joined and joined[-1] is _ANYTHING and step.axis == "child" and not any(map(is_positional, step.predicates)):
-            joined[-1] = step._replace(axis="descendant")
-        else:
-            joined.append(step)
+        if joined and joined[-1] is _ANYTHING and step.axis in _FROM_ELEMENTS:
+            if step.axis == "child" and not any(map(is_positional, step.predicates)):
+                joined[-1] = step._replace(axis="descendant")
+                continue
+            joined[-1] = _ELEMENTS
+        joined.append(step)
     return joined
 
 

@@ -81,7 +81,10 @@ class Evaluator:
         found = self._of(expression, _Context(self._root))
         if not isinstance(found, list):
             return []
-        return sorted(found, key=lambda item: item.place or (self._order.get(item.node, 0),))
+        return self._sorted(found)
+
+    def _sorted(self, items: list[Selected]) -> list[Selected]:
+        return sorted(items, key=lambda item: item.place or (self._order.get(item.node, 0),))
 
     def spend(self, visits: int = 1) -> None:
         """Count work before it is done; raises :class:`TooMuchWorkError`."""
@@ -245,10 +248,9 @@ class Evaluator:
         return list({item.identity: item for item in found}.values())
 
     def _outermost(self, items: list[Selected]) -> list[Selected]:
-        """Return the elements that lie in none of the others, in the order of the page."""
+        """Return the items that lie in none of the others, in the order of the page."""
         self.spend(len(items))
-        elements = [item for item in items if item.text is None]
-        return self.outermost(sorted(elements, key=lambda item: self._order[item.node]))
+        return self.outermost(self._sorted(items))
 
     def _filtered(self, predicate: Expression, items: list[Selected]) -> list[Selected]:
         kept, size = [], len(items)
@@ -261,6 +263,9 @@ class Evaluator:
 
     def _candidates(self, step: Step, item: Selected, visited: set[HtmlElement]) -> Iterator[Selected]:
         node, test = item.node, step.test
+        if item.text is not None:
+            yield from self._from_text(step, item, visited)
+            return
         if step.axis == "attribute":
             names = node.keys() if test == "*" else [test]
             for name in names:
@@ -269,12 +274,8 @@ class Evaluator:
                     self.spend(len(value) // _PER_VISIT)
                     yield Selected(node, value, f"/@{name}")
             return
-        if item.text is not None:
-            yield from [item] if step.axis == "self" and test == "node()" else []
-            yield from [Selected(node)] if step.axis == "parent" and test in ("*", "node()", node.tag) else []
-            return
-        if test == "text()":
-            yield from self._text_nodes(step.axis, node)
+        if test in ("text()", "node()") and step.axis != "self":
+            yield from self._nodes(step, node, visited)
             return
         if step.axis.startswith("descendant"):
             yield from map(Selected, self._below(step, node))
@@ -282,6 +283,50 @@ class Evaluator:
         for each in self._walk(step.axis, node, visited):
             if test in ("*", "node()") or each.tag == test:
                 yield Selected(each)
+
+    def _from_text(self, step: Step, item: Selected, visited: set[HtmlElement]) -> Iterator[Selected]:
+        """Yield what a step selects from a text or an attribute: their parent is the element that has them."""
+        is_text = bool(item.place)
+        if step.axis in ("self", "ancestor-or-self", "descendant-or-self") and (
+            step.test == "node()" or (step.test == "text()" and is_text)
+        ):
+            yield item
+        if step.axis == "parent":
+            above: Iterable[HtmlElement] = [item.node]
+        else:
+            above = self._walk("ancestor-or-self", item.node, visited) if step.axis.startswith("ancestor") else []
+        yield from (Selected(each) for each in above if step.test in ("*", "node()", each.tag))
+        if is_text and step.axis.endswith("sibling"):
+            beside = self._beside(step.axis, item.node, 2 * item.place[-1])
+            yield from (each for each in beside if _is(each, step.test))
+
+    def _nodes(self, step: Step, node: HtmlElement, visited: set[HtmlElement]) -> Iterator[Selected]:
+        """Yield the texts, or texts and elements, that a step selects from an element."""
+        if step.axis.endswith("sibling"):
+            parent = node.getparent()
+            found = self._beside(step.axis, parent, 2 * parent.index(node) + 1) if parent is not None else []
+            yield from (each for each in found if _is(each, step.test))
+            return
+        texts = list(self._text_nodes(step.axis, node))
+        if step.test == "text()":
+            yield from texts
+        elif step.axis.startswith("descendant"):
+            yield from self._sorted([*map(Selected, self._below(step, node)), *texts])
+        else:
+            yield from self._sorted([*map(Selected, self._walk(step.axis, node, visited)), *texts])
+
+    def _beside(self, axis: str, parent: HtmlElement, place: int) -> list[Selected]:
+        """Return the elements and texts of an element behind a place, or those before it, the nearest first.
+
+        The places of its elements are odd, and those of the texts after them even.
+        """
+        inner = ((2 * number - 1, Selected(each)) for number, each in enumerate(parent, 1) if each in self._order)
+        texts = ((2 * text.place[-1], text) for text in self._text_nodes("child", parent))
+        contents = sorted([*inner, *texts], key=lambda each: each[0])
+        self.spend(len(contents))
+        if axis == "following-sibling":
+            return [each for at, each in contents if at > place]
+        return [each for at, each in reversed(contents) if at < place]
 
     def _below(self, step: Step, node: HtmlElement) -> list[HtmlElement]:
         """Return the elements below an element that have the tag of a step, and attributes that its predicates need."""
@@ -328,6 +373,13 @@ class Evaluator:
                     break
                 visited.add(each)
             yield each
+
+
+def _is(item: Selected, test: str) -> bool:
+    """Return whether an element or text fits the test of a step."""
+    if test == "node()":
+        return True
+    return test == "text()" if item.text is not None else test in ("*", item.node.tag)
 
 
 #: Axes on which all that is behind an element was visited with it.
