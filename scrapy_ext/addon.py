@@ -12,6 +12,7 @@ import logging
 import math
 from typing import Final
 
+from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
@@ -91,6 +92,8 @@ class Addon:
         if self._command is not None:
             # This overrides the project's settings for its crawls.
             settings.set("EXTRACT_API_LEDGER", False, priority="spider")
+        if self._crawler is not None and self._command is None:
+            _warn_of_start_requests(self._crawler.spidercls)
         self._begin_server(settings)
         self._import_handler(settings)
         self._begin_workers()
@@ -140,6 +143,21 @@ class Addon:
             extraction=names.EXTRACT_API_ENABLED.read(settings),
             platform=self._command is None and any(setting.read(settings) for setting in needed),
         )
+
+
+def _warn_of_start_requests(spider: type[Spider]) -> None:
+    """Warn of a spider whose first requests are in ``start_requests()``: Scrapy from 2.16 on ignores it without a word.
+
+    Spiders that make their requests when the crawl is idle, as those of scrapy-redis, need none.
+    """
+    is_called = hasattr(Spider, "start_requests") or not hasattr(spider, "start_requests")
+    if is_called or spider.start is not Spider.start or hasattr(spider, "spider_idle"):
+        return
+    logger.warning(
+        "%s has start_requests() and no start(). This version of Scrapy does not call start_requests(), so its "
+        "requests are not made. Write 'async def start(self)', which yields the same requests",
+        spider.__name__,
+    )
 
 
 def _enable_extraction(settings: BaseSettings) -> None:

@@ -78,3 +78,28 @@ def test_ours_come_behind_all_of_the_project_unless_it_places_them(spider, setti
 def test_a_download_handler_of_the_projects_keeps_its_requests(settings, is_routed, caplog):
     assert updated(**settings).getbool("EXTRACT_API_TRANSPARENT_MODE") == is_routed
     assert ("DOWNLOAD_HANDLERS names" in caplog.text) == (not is_routed)
+
+
+class Former(Spider):
+    name = "former"
+
+    def start_requests(self):
+        yield from ()
+
+
+class Both(Former):
+    async def start(self):
+        for request in self.start_requests():
+            yield request
+
+
+class Idle(Former):
+    def spider_idle(self):
+        pass
+
+
+@pytest.mark.skipif(hasattr(Spider, "start_requests"), reason="this version of Scrapy calls start_requests()")
+@pytest.mark.parametrize(("spider", "warned"), [(Former, True), (Both, False), (Idle, False), (Spider, False)])
+def test_a_spider_whose_start_requests_scrapy_does_not_call_is_warned_of(spider, warned, caplog):
+    get_crawler(spider, ADDONS)
+    assert ("Former has start_requests() and no start()" in caplog.text) is warned
