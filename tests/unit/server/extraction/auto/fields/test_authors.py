@@ -72,6 +72,17 @@ def test_a_line_of_credits_names_the_author_of_the_words(line: str) -> None:
     assert authors(f"<p>{line}</p>") == ["Ida Holm"]
 
 
+@pytest.mark.parametrize(
+    "day",
+    [
+        "May 5, 2024 by", "Monday August 27, 2018 10:05 am PDT by", "Posted on May 5, 2024 by", "3 hours ago by",
+        "Veröffentlicht am 3. Mai 2024 von", "Publié le 3 mai 2024 par", "3 May 2024 | By",
+    ],
+)  # fmt: skip
+def test_a_day_before_the_author_is_no_author(day: str) -> None:
+    assert authors(f"<p class=byline>{day} Ida Holm</p>") == ["Ida Holm"]
+
+
 def test_words_of_something_else_are_no_credit() -> None:
     assert authors("<p>Words: Hello World</p>") == []
     assert authors("<p>Words: Ida Holm</p><p>Photos: Jon Berg</p>") == ["Ida Holm"]
