@@ -92,7 +92,7 @@ class Amount:
 
     @property
     def is_marked(self) -> bool:
-        """Whether its notation says that it is money: a currency, or the dash of no cents."""
+        """True if its notation is that of money: with a currency, or with the dash of no cents."""
         return self.sign is not None or _NO_CENTS.search(self.raw) is not None
 
 
