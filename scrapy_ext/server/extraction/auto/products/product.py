@@ -59,6 +59,8 @@ _FEATURES, _GALLERIES = map(_VOCABULARY.words, ("features", "galleries"))
 _SHOWN: Final = "shown price"
 _OF_METAS: Final = "meta"
 _PRICE_METAS: Final = ("product:sale_price:amount", "product:price:amount", "og:price:amount")
+#: A price of structured data that may have a point of thousands, as readers see it: 1.299.
+_THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _CURRENCY_METAS: Final = ("product:sale_price:currency", "product:price:currency", "og:price:currency")
 
 
@@ -133,7 +135,8 @@ class _Extraction:
             page.sources.note("currency", _SHOWN, self._tags.element(price))
 
     def _price(self) -> Money | None:
-        """Return the price of structured data, unless metadata and the page agree on another; else that of the page."""
+        """Return the price of structured data, unless metadata and the page agree on another or the page shows what was
+        meant by a point before three digits; else that of the page."""
         stated = self._offer.price
         of_metas = from_markup(self._page.meta(*_PRICE_METAS), place_on(self._page))
         return self._page.sources.chosen(
@@ -155,6 +158,9 @@ class _Extraction:
             # The offers of auctions keep the starting price.
             shown = self._tags.price()
             return of_metas if shown and shown.value == of_metas.value else stated
+        if _THOUSANDS.fullmatch(stated.amount):
+            shown = self._tags.price()
+            return shown if shown and shown.value == 1000 * stated.value else stated
         return stated
 
     def _set_identity(self, item: Product) -> None:
