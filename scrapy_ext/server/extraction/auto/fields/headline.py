@@ -11,7 +11,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.layout import is_of_site
 from scrapy_ext.server.extraction.auto.page.sources import origin
-from scrapy_ext.server.extraction.auto.page.text import is_wide, letters_of, shown_text
+from scrapy_ext.server.extraction.auto.page.text import is_wide, letters_of, shown_pieces, shown_text
 from scrapy_ext.server.extraction.auto.page.urls import site_of, slug_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -26,6 +26,10 @@ MAX_PARAGRAPH_LENGTH: Final = 2_000
 MIN_NAME: Final = 4
 #: Most words of a title that may be the name of its site alone.
 MAX_SITE_WORDS: Final = 4
+#: Pieces of text of a heading that are compared with the titles.
+MAX_PIECES: Final = 40
+#: Fewest words of a title that is a part of its heading: a single word may be any part of it.
+MIN_PART: Final = 2
 #: Fewest long words of a heading that may be a slogan.
 MIN_SLOGAN: Final = 3
 #: Types of articles in structured data.
@@ -164,7 +168,7 @@ def _heading_of_content(page: Page, focus: Focus) -> str | None:
     """
     if focus.heading is None or is_of_site(page, focus.heading):
         return None
-    heading, parts = _without_marks(page, focus.heading, focus.heading_text or ""), _PARTS.match(page.title or "")
+    heading, parts = heading_text(page, focus) or "", _PARTS.match(page.title or "")
     other = page.meta("og:title") or page.title or ""
     if _is_name_of_site(page, heading) and other and letters_of(heading) not in letters_of(other):
         return None
@@ -218,6 +222,38 @@ def _other_than_site(page: Page, heading: str, focus: Focus) -> str:
     below = (node for node in page.tree.iter("h1") if focus.distance(node) > 0)
     texts = (shown_text(node, MAX_HEADLINE_LENGTH) for node in islice(below, MAX_HEADINGS))
     return next((text for text in texts if letters_of(text) and _is_of_text(page, text, heading)), heading)
+
+
+def heading_text(page: Page, focus: Focus) -> str | None:
+    """Return the text of the heading without its marks, and without what stands beside the title in it.
+
+    Taglines, buttons, numbers of comments and links to sources have elements of their own there.
+    """
+    if focus.heading is None:
+        return None
+    text = _without_marks(page, focus.heading, focus.heading_text or "")
+    return (_titled_part(page, focus.heading, text) or text) or None
+
+
+def _titled_part(page: Page, node: HtmlElement, text: str) -> str | None:
+    """Return the pieces of a heading that are a title of its page, where the others are in elements of their own.
+
+    A heading whose whole text a title has is left as it is.
+    """
+    if next(iter(node), None) is None or _is_in_titles(page, text):
+        return None
+    titles = {
+        letters_of(title)
+        for whole in (page.title, page.meta("og:title"))
+        if whole and len((title := without_site(page, one_line(whole))).split()) >= MIN_PART
+    }
+    pieces = list(islice(shown_pieces(node), MAX_PIECES + 1))
+    if not titles or len(pieces) > MAX_PIECES:
+        return None
+    ends = range(1, len(pieces) + 1)
+    parts = ("".join(pieces[start:end]) for end in ends for start in range(end))
+    own = letters_of(" ".join([node.text or "", *(child.tail or "" for child in node)]))
+    return next((one_line(part) for part in parts if (found := letters_of(part)) in titles and own in found), None)
 
 
 def _is_of_text(page: Page, first: str, second: str) -> bool:

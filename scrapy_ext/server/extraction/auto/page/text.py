@@ -107,7 +107,7 @@ def shown_text(node: HtmlElement, limit: int = MAX_VALUE_LENGTH) -> str:
     """
     pieces: list[str] = []
     left = limit
-    for piece in _shown_pieces(node):
+    for piece in shown_pieces(node):
         pieces.append(piece)
         left -= len(piece.strip())
         if left < 0:
@@ -115,7 +115,8 @@ def shown_text(node: HtmlElement, limit: int = MAX_VALUE_LENGTH) -> str:
     return one_line("".join(pieces))[:limit]
 
 
-def _shown_pieces(node: HtmlElement) -> Iterator[str]:
+def shown_pieces(node: HtmlElement) -> Iterator[str]:
+    """Yield the texts of a node and those in it, with a space around elements that are set apart."""
     yield node.text or ""
     for event, inner in etree.iterwalk(node, events=("start", "end")):
         if inner is node:

@@ -16,6 +16,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto import probability
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.fields.headline import heading_text
 from scrapy_ext.server.extraction.auto.fields.price_notation import code_of, place_on
 from scrapy_ext.server.extraction.auto.fields.prices import Money, from_markup
 from scrapy_ext.server.extraction.auto.items import AdditionalProperty, Brand, DetailsMetadata, Image, Product
@@ -82,7 +83,7 @@ class _Extraction:
         self._name = page.sources.first(
             "name",
             (origin(product, "name"), lambda: one_line(stated)),
-            ("heading", lambda: self._focus.heading_text),
+            ("heading", lambda: heading_text(page, self._focus)),
             ("meta og:title", lambda: page.meta("og:title")),
         )
 

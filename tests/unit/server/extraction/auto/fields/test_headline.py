@@ -30,6 +30,40 @@ def test_labels_and_links_in_a_heading_are_not_part_of_it(heading: str) -> None:
     assert headline("<title>The wall of 1890 | Harbour</title>", heading) == "The wall of 1890"
 
 
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "<h1>The wall of 1890<span>A story in stones</span></h1>",
+        "<h1><a href='#wall'>The wall of 1890</a> <a href='https://news.example'>(news.example)</a> <b>139</b></h1>",
+        "<h1><span>Details about </span>The wall of 1890<span> - <a href='#'>show the original title</a></span></h1>",
+        "<h1><div>Harbour</div><div>The <em>wall</em> of 1890</div></h1>",
+    ],
+)
+def test_what_stands_beside_the_title_in_elements_of_a_heading_is_not_part_of_it(heading: str) -> None:
+    assert headline("<title>The wall of 1890 | Harbour</title>", heading) == "The wall of 1890"
+
+
+@pytest.mark.parametrize(
+    ("head", "heading", "expected"),
+    [
+        ("<title>The wall | Harbour</title>", "<h1>Welcome to <em>the wall</em></h1>", "Welcome to the wall"),
+        ("<title>Wall | Harbour</title>", "<h1>Wall <span>of 1890</span></h1>", "Wall of 1890"),
+        (
+            '<title>The wall | Harbour</title><meta property="og:title" content="The wall of 1890">',
+            "<h1>The wall <span>of 1890</span></h1>",
+            "The wall of 1890",
+        ),
+    ],
+)
+def test_a_heading_stays_where_its_own_text_or_another_title_has_more(head: str, heading: str, expected: str) -> None:
+    assert headline(head, heading) == expected
+
+
+def test_the_name_of_a_product_is_not_joined_to_the_line_below_it() -> None:
+    page = "<title>Sea rope | Shop</title><h1>Sea rope<span class=tagline>For strong winds</span></h1><p>9.99 €</p>"
+    assert extract("product", page, "https://shop.example/rope")["name"] == "Sea rope"
+
+
 def test_a_label_that_is_the_whole_heading_stays() -> None:
     assert headline("<title>News</title>", '<h1><span class="label">News</span></h1>') == "News"
 
