@@ -45,6 +45,8 @@ def test_a_link_to_more_of_a_brand_names_it(phrase: str) -> None:
         "Bekijk alle producten van {}",
         "Voir tous les produits de {}",
         "Vedi tutti i prodotti di {}",
+        "Voir tous les produits {}",
+        "Vedi tutti i prodotti {}",
     ],
 )
 def test_a_phrase_that_links_to_categories_have_names_a_brand_at_its_page_alone(phrase: str) -> None:
@@ -55,6 +57,14 @@ def test_a_phrase_that_links_to_categories_have_names_a_brand_at_its_page_alone(
     assert product(f'<h1>Fjell Chair Oslo</h1><a class=product-brand href="/x">{text}</a>')["brand"] == {
         "name": "Fjell"
     }
+
+
+@pytest.mark.parametrize(
+    ("phrase", "brand"),
+    [("Voir tous les produits Dagny", "Dagny"), ("Voir tous les produits d'Ekko", "Ekko")],
+)
+def test_a_brand_follows_a_phrase_with_and_without_of(phrase: str, brand: str) -> None:
+    assert product(f'<h1>Chair Oslo</h1><a class=product-brand href="/x">{phrase}</a>')["brand"] == {"name": brand}
 
 
 def test_a_link_to_more_of_a_category_names_no_brand() -> None:
