@@ -14,6 +14,7 @@ from scrapy_ext.server.extraction.auto.articles.prose import ArticleBox
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.page import Focus, Page, one_line
 from scrapy_ext.server.extraction.auto.page.text import code_text, is_no_code, word_count
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Elements within a line of text: they begin no block.
 INLINE: Final = frozenset({
@@ -26,6 +27,8 @@ _UNREAD: Final = frozenset(
 )
 #: Placeholder of a line break within a block, while other white space is collapsed.
 _BREAK: Final = "\ufdd0"
+#: Names of texts for screen readers, which say what others see as stars, colours or a line through a price.
+_SPOKEN: Final = load_vocabulary("page_parts").words("screen_reader")
 
 #: The blocks of a page that are read. Of several hundred real pages, the longest has 9,000.
 MAX_BLOCKS: Final = 10_000
@@ -88,7 +91,7 @@ class TextBlock:
 class _Line:
     """Texts, links and inline elements read since the last block ended."""
 
-    __slots__ = ("link_texts", "names", "pieces", "tags", "texts")
+    __slots__ = ("link_texts", "names", "pieces", "spoken", "tags", "texts")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -96,10 +99,27 @@ class _Line:
         self.names: list[str] = []
         self.tags: list[str] = []
         self.pieces: list[int] = []
+        #: Ranges of ``texts`` that are for screen readers.
+        self.spoken: list[range] = []
 
     def clear(self) -> None:
-        for read in (self.texts, self.link_texts, self.names, self.tags, self.pieces):
+        for read in (self.texts, self.link_texts, self.names, self.tags, self.pieces, self.spoken):
             read.clear()
+
+    def text(self) -> str:
+        """Return the text: without that for screen readers, unless there is no other."""
+        if self.spoken:
+            unseen = {at for part in self.spoken for at in part}
+            seen = "".join(" " if at in unseen else text for at, text in enumerate(self.texts))
+            if word_count(seen):
+                return seen
+        return "".join(self.texts)
+
+
+def _is_spoken(names: str) -> bool:
+    """Return whether classes are those of a text for screen readers, and of none that wide screens show."""
+    names = names.lower()
+    return "not-sr-only" not in names and any(name in names for name in _SPOKEN)
 
 
 class Blocks(list[TextBlock]):
@@ -110,6 +130,7 @@ class Blocks(list[TextBlock]):
         body = page.tree.find("body")
         root = 0 if body is None else page.order[body]
         self._page, self._limit = page, limit
+        self._spoken = {page.order[node] for node in page.named(*_SPOKEN) if _is_spoken(node.get("class") or "")}
         self.root = Box(page, root, None)
         #: The boxes of the page in its order: each before those in it. They do not know these, as objects in cycles
         #: would keep the whole page until the garbage collector finds them.
@@ -128,6 +149,8 @@ class Blocks(list[TextBlock]):
         displays = self._page.displays
         # The elements that have begun, whether they stand in a line, the box around them and the links around that.
         begun: list[tuple[int, bool, Box, int]] = []
+        line, spoken = self._line, self._spoken
+        starts: dict[int, int] = {}
         box, position, end = self.root, root, ends[root]
         self._read(texts[root], 2 * root)
         position += 1
@@ -137,6 +160,8 @@ class Blocks(list[TextBlock]):
                 if not inline:
                     self._end(box)
                     box = around
+                elif last in spoken:
+                    line.spoken.append(range(starts.pop(last, 0), len(line.texts)))
                 self._links = links
                 self._read(tails[last], 2 * last + 1)
                 continue
@@ -153,6 +178,8 @@ class Blocks(list[TextBlock]):
                 if position in displays.apart:
                     self._line.texts.append(" ")
                 self._name(position, tag)
+                if position in spoken:
+                    starts[position] = len(line.texts)
             else:
                 self._end(box)
                 box = Box(self._page, position, box)
@@ -185,7 +212,7 @@ class Blocks(list[TextBlock]):
         line = self._line
         if not line.texts and not line.tags:
             return
-        text = one_line("".join(line.texts))
+        text = one_line(line.text())
         if _BREAK in text:
             text = "\n".join(stripped for part in text.split(_BREAK) if (stripped := part.strip()))
         if text and box.tag == "pre":

@@ -59,3 +59,19 @@ def test_hostile_and_empty_pages_have_a_mark_for_each_block(body: str) -> None:
     marks = ArticleMarks(source, blocks)
     assert len(marks.shares) == len(marks.inside) == len(marks.noise) == len(blocks)
     assert all(0.0 <= share <= 1.0 for share in marks.shares)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("<span>4</span><span class='sr-only'>Rated 4 stars out of 5</span> (508)", "4 (508)"),
+        ("<span class='visually-hidden'>Regular price</span> <s>$ 20</s>", "$ 20"),
+        ("<a><i></i><span class='sr-only'>Three <b>of</b> five</span></a>", "Three of five"),
+        ("<span class='screen-reader-text'>Original price was 20.</span>", "Original price was 20."),
+        ("<span class='sr-only sm:not-sr-only'>Sea</span> rope", "Sea rope"),
+        ("<a id='screen-reader-text'>Screen</a> readers", "Screen readers"),
+    ],
+)
+def test_text_for_screen_readers_is_left_out_beside_text_for_all(line: str, text: str) -> None:
+    source = Page(f"<body><h1>Ropes</h1><p>{line}</p></body>", "https://www.example.org/ropes")
+    assert [block.text for block in Blocks(source)] == ["Ropes", text]
