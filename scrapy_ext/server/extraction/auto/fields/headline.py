@@ -243,7 +243,7 @@ def _titled_part(page: Page, node: HtmlElement, text: str) -> str | None:
     if next(iter(node), None) is None or _is_in_titles(page, text):
         return None
     titles = {
-        letters_of(title)
+        letters_of(title): title
         for whole in (page.title, page.meta("og:title"))
         if whole and len((title := without_site(page, one_line(whole))).split()) >= MIN_PART
     }
@@ -253,7 +253,17 @@ def _titled_part(page: Page, node: HtmlElement, text: str) -> str | None:
     ends = range(1, len(pieces) + 1)
     parts = ("".join(pieces[start:end]) for end in ends for start in range(end))
     own = letters_of(" ".join([node.text or "", *(child.tail or "" for child in node)]))
-    return next((one_line(part) for part in parts if (found := letters_of(part)) in titles and own in found), None)
+    return next(
+        (
+            shown
+            for part in parts
+            if (found := letters_of(part)) in titles
+            and own in found
+            # Else it is the end of a sentence.
+            and (not (shown := one_line(part))[:1].islower() or titles[found][:1].islower())
+        ),
+        None,
+    )
 
 
 def _is_of_text(page: Page, first: str, second: str) -> bool:
