@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from scrapy_ext.commands.doctor.checking import SECONDS, Check, Finding, in_thread, ok, problem, warning
+from scrapy_ext.commands.text import size
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.opening import FILE
@@ -18,6 +19,9 @@ _SUBJECT: Final = "database"
 _STANDBY: Final = "standby"
 #: Seconds by which the clocks of a server and of its database may differ.
 _DIFFERS: Final = 5.0
+#: Bytes of indexes that need no room of their own.
+_LARGE: Final = 500_000_000
+_PAGE: Final = "docs/howto/operate-store.rst, Large collections on PostgreSQL"
 
 
 def check(where: Path | DatabaseUrl) -> Check:
@@ -57,12 +61,23 @@ async def _postgresql(url: DatabaseUrl) -> list[Finding]:
     if not found.is_synced:
         text = f"{url} has fsync off: a power cut may lose data"
         findings.append(warning(_SUBJECT, text, "Set fsync = on in postgresql.conf."))
+    findings += _buffers(found)
     if found.primary and found.is_replicated:
         findings.append(ok(_STANDBY, f"{found.primary} is the primary; a commit waits for a standby"))
     elif found.primary:
         text = f"{found.primary} is the primary; no commit waits for a standby: a failover loses the newest"
         findings.append(warning(_STANDBY, text, "Once it has one: ALTER SYSTEM SET synchronous_standby_names = '*'"))
     return findings
+
+
+def _buffers(found: Inspected) -> Iterator[Finding]:
+    """Yield a warning where the indexes of collections, whose pages are changed in no order, exceed the buffers."""
+    if found.keys > max(found.buffers, _LARGE):
+        text = (
+            f"the indexes of collections have {size(found.keys)}, and shared_buffers {size(found.buffers)}: new records "
+            "with random keys take several times as long as in small collections"
+        )
+        yield warning(_SUBJECT, text, f"Set shared_buffers to more in postgresql.conf: {_PAGE}")
 
 
 def _failure(error: StoreError) -> Finding:

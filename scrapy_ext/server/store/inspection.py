@@ -18,6 +18,8 @@ _REPLICATED: Final = """SELECT current_setting('synchronous_standby_names') <> '
     AND current_setting('synchronous_commit') NOT IN ('off', 'local')"""
 #: Seconds to wait for a lock.
 _WAIT: Final = 5.0
+_BUFFERS: Final = "SELECT pg_size_bytes(current_setting('shared_buffers'))"
+_KEYS: Final = "SELECT pg_indexes_size('collection_records')"
 
 
 class Inspected(NamedTuple):
@@ -33,6 +35,9 @@ class Inspected(NamedTuple):
     primary: str = ""
     #: True: a commit returns after a standby has it.
     is_replicated: bool = False
+    #: Bytes of PostgreSQL's buffers, and of the indexes of collections.
+    buffers: int = 0
+    keys: int = 0
 
 
 def supported_schemas() -> tuple[int, int]:
@@ -68,6 +73,8 @@ async def of_database(url: DatabaseUrl) -> Inspected:
             schema = await connection.fetchval(_SCHEMA) if has_tables else 0
             is_synced = await connection.fetchval("SHOW fsync") != "off"
             is_replicated = await connection.fetchval(_REPLICATED)
+            buffers = await connection.fetchval(_BUFFERS)
+            keys = await connection.fetchval(_KEYS) if schema else 0
             primary = primary_of(url).server
         finally:
             connection.terminate()
@@ -76,4 +83,5 @@ async def of_database(url: DatabaseUrl) -> Inspected:
     except Exception as error:  # those of the driver
         raise translated(error, url) from None
     name = f"PostgreSQL {version.major}.{version.minor}"
-    return Inspected(name, schema or 0, seconds - middle, is_synced, str(primary or ""), is_replicated)
+    ahead = seconds - middle
+    return Inspected(name, schema or 0, ahead, is_synced, str(primary or ""), is_replicated, buffers, keys)

@@ -18,6 +18,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.commands.doctor import browser, installation, machine, services, store
 from scrapy_ext.commands.doctor.checking import Check, Finding, Status, findings, in_thread, ok, problem
 from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.inspection import Inspected
 
 _MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -275,3 +276,17 @@ def test_the_remedy_of_a_browser_fits_its_fault() -> None:
     assert "with --browser" in browser.failure(other, "/opt/chrome", {}).remedy
     assert "with SCRAPY_EXT_BROWSER" in browser.failure(other, None, {"SCRAPY_EXT_BROWSER": "/opt/chrome"}).remedy
     assert "install --force chromium" in browser.failure(other, None, {}).remedy
+
+
+@pytest.mark.parametrize(
+    ("keys", "buffers", "text"),
+    [
+        (1_700_000_000, 128 << 20, "the indexes of collections have 1.7 GB, and shared_buffers 134 MB"),
+        (1_700_000_000, 4 << 30, ""),
+        (400_000_000, 128 << 20, ""),
+    ],
+)
+def test_indexes_that_exceed_the_buffers_of_postgresql_are_named(keys: int, buffers: int, text: str) -> None:
+    found = list(store._buffers(Inspected("PostgreSQL 15.18", 180, buffers=buffers, keys=keys)))
+    assert [each.text.partition(":")[0] for each in found] == [text][: bool(text)]
+    assert all("shared_buffers" in each.remedy for each in found)

@@ -28,6 +28,7 @@ from scrapy_ext.server.store.engine.postgresql import connection as connection_m
 from scrapy_ext.server.store.engine.postgresql import postgresql as engine_module
 from scrapy_ext.server.store.engine.postgresql.connection import application_name
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.inspection import of_database
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import StoredNode
 from scrapy_ext.server.store.records.chunks import ITEMS
@@ -473,3 +474,12 @@ async def test_what_changes_with_each_write_is_in_no_index_and_in_no_condition_o
         await connection.close()
     assert ("record_totals", "removed") in indexed
     assert not indexed & {(table, column) for table, columns in CHANGING.items() for column in columns}
+
+
+async def test_an_inspection_knows_the_buffers_and_the_indexes_of_collections(postgresql: Cluster) -> None:
+    url = DatabaseUrl(postgresql.database())
+    assert (await of_database(url)).keys == 0
+    await (await Store.open(url)).close()
+    found = await of_database(url)
+    assert found.buffers == 64 << 20
+    assert found.keys > 0
