@@ -74,8 +74,8 @@ def _buffers(found: Inspected) -> Iterator[Finding]:
     """Yield a warning where the indexes of collections, whose pages are changed in no order, exceed the buffers."""
     if found.keys > max(found.buffers, _LARGE):
         text = (
-            f"the indexes of collections have {size(found.keys)}, and shared_buffers {size(found.buffers)}: new records "
-            "with random keys take several times as long as in small collections"
+            f"the indexes of collections have {size(found.keys)}, and shared_buffers {size(found.buffers)}: new "
+            "records with random keys take several times as long as in small collections"
         )
         yield warning(_SUBJECT, text, f"Set shared_buffers to more in postgresql.conf: {_PAGE}")
 

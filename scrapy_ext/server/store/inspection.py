@@ -19,7 +19,7 @@ _REPLICATED: Final = """SELECT current_setting('synchronous_standby_names') <> '
 #: Seconds to wait for a lock.
 _WAIT: Final = 5.0
 _BUFFERS: Final = "SELECT pg_size_bytes(current_setting('shared_buffers'))"
-_KEYS: Final = "SELECT pg_indexes_size('collection_records')"
+_KEYS: Final = "SELECT sum(pg_indexes_size(relid))::bigint FROM pg_partition_tree('collection_records')"
 
 
 class Inspected(NamedTuple):
@@ -82,6 +82,7 @@ async def of_database(url: DatabaseUrl) -> Inspected:
         raise
     except Exception as error:  # those of the driver
         raise translated(error, url) from None
-    name = f"PostgreSQL {version.major}.{version.minor}"
+    # Since PostgreSQL 10, the driver has the second number of a version as the third.
+    name = f"PostgreSQL {version.major}.{version.minor or version.micro}"
     ahead = seconds - middle
     return Inspected(name, schema or 0, ahead, is_synced, str(primary or ""), is_replicated, buffers, keys)

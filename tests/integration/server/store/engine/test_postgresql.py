@@ -481,5 +481,9 @@ async def test_an_inspection_knows_the_buffers_and_the_indexes_of_collections(po
     assert (await of_database(url)).keys == 0
     await (await Store.open(url)).close()
     found = await of_database(url)
+    connection = await asyncpg.connect(url.secret)
+    version = await connection.fetchval("SHOW server_version")
+    await connection.close()
+    assert found.engine == f"PostgreSQL {version.split()[0]}"
     assert found.buffers == 64 << 20
     assert found.keys > 0
