@@ -26,12 +26,16 @@ import scrapy
 
 
 class Shared(scrapy.Spider):
-    """A spider whose start() waits until two workers are there. Each item names its process."""
+    """A spider whose start() waits until two workers take part. Each item names its process."""
 
     @classmethod
     def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.opened, scrapy.signals.spider_opened)
+        return spider
+
+    def opened(self):
         Path("workers", str(os.getpid())).touch()
-        return super().from_crawler(crawler, *args, **kwargs)
 
     async def start(self):
         while len(os.listdir("workers")) < 2:
