@@ -218,14 +218,19 @@ class PriceTags:
 
     def _tag(self, node: HtmlElement) -> Tag | None:
         whole = _whole_price(node, _NO_PARENT if self._focus else _NO_PARENT_IN_ENTRY)
-        text = _text_of(whole)
+        text = node_text(whole, MAX_NAMED_LENGTH + 1)
         names = " ".join(self._page.names(part) for part in _with_ancestors(whole, 3))
         named = bool(PRICE.search(names))
         if len(text) > (MAX_NAMED_LENGTH if named else MAX_TAG_LENGTH) or not (named or is_money(text)):
             return None
         if has_formula(whole):
             return None
-        prices = prices_in(text, self._place, _words_before(whole), _words_after(whole))
+        beside = _words_before(whole), _words_after(whole)
+        prices = prices_in(text, self._place, *beside)
+        # Words of a text with both prices may be those of the former one: "Was £20 £15".
+        if prices.price is None or prices.regular is None:
+            text = _unstruck_text(whole, text)
+            prices = prices_in(text, self._place, *beside)
         money = prices.price or prices.regular
         if money is None:
             return None
@@ -294,10 +299,9 @@ def _whole_price(node: HtmlElement, no_parent: frozenset[str]) -> HtmlElement:
     return own if is_complete and not currency_in(text) else node
 
 
-def _text_of(node: HtmlElement) -> str:
-    """Return the text of an element; of one with amounts that are struck through, without these."""
-    text = node_text(node, MAX_NAMED_LENGTH + 1)
-    if len(node) and len(text) <= MAX_NAMED_LENGTH and not _struck(node) and any(map(_strikes, node.iter())):
+def _unstruck_text(node: HtmlElement, text: str) -> str:
+    """Return the text of an element without the parts that are struck through, if it is not struck through itself."""
+    if len(node) and not _struck(node) and any(map(_strikes, node.iter())):
         return one_line(" ".join(_unstruck(node)))
     return text
 

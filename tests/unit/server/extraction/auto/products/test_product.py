@@ -341,6 +341,21 @@ def test_two_of_three_sources_decide_about_the_price() -> None:
     assert product("<h1>Aurora Desk Lamp</h1>", head)["price"] == "20"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Was <s>£20.00</s> £15.00",
+        "RRP <del>£20.00</del> £15.00 Save £5.00",
+        "UVP <del>20,00 £</del> 15,00 £ inkl. MwSt.",
+        "Prix conseillé <del>20,00 £</del> 15,00 £",
+        "£15.00 <s>£20.00</s> (VAT included)",
+    ],
+)
+def test_a_struck_amount_is_the_former_price_with_and_without_words_for_it(text: str) -> None:
+    item = product(f"<h1>Lamp</h1><p class=price>{text}</p><button>Add to cart</button>", "<title>Lamp</title>")
+    assert (item["price"], item["regularPrice"]) == ("15.00", "20.00")
+
+
 def test_the_lower_of_two_amounts_side_by_side_is_the_price() -> None:
     html = "<h1>Lamp</h1><div><span class='x1'>59,90 €</span> <span class='x2'>79,00 €</span></div>"
     other = "<ul><li><span>79,00 €</span></li><li><span>79,00 €</span></li></ul>"
