@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -246,10 +246,10 @@ class Card:
         return text == self._shared or LEADS_ON.fullmatch(text) is not None
 
     def _lines(self) -> Iterator[str]:
-        """Yield the texts of the first elements beside the link."""
-        inside = set(self.entry.link.iter("*"))
-        for node in islice(self.content.elements, MAX_LINES):
-            text = one_line(node.text) if node not in inside else ""
+        """Yield the texts of the first elements before the link: a button stands behind what it leads to."""
+        before = takewhile(lambda node: node is not self.entry.link, self.content.elements)
+        for node in islice(before, MAX_LINES):
+            text = one_line(node.text)
             if text and len(text) <= MAX_LINE_LENGTH and not text.endswith("."):
                 yield text
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -22,6 +22,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.lists.cards import Card, EntryContent
 from scrapy_ext.server.extraction.auto.lists.repeats import Group, ListEntry, Surroundings, groups_of
 from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -108,8 +109,12 @@ class _EntryContents:
 
 
 def _shared_text(group: Group) -> str | None:
-    """Return the text that most links of a group have, as buttons do."""
-    texts = [node_text(entry.link, MAX_BUTTON_LENGTH + 1) for entry in group.entries[:SAMPLE]]
+    """Return the text that most links of a group have, as buttons do; None where it is in a heading, as names are."""
+    entries = group.entries[:SAMPLE]
+    link = entries[0].link
+    if any(node.tag in HEADINGS for node in chain(link.iter("*"), link.iterancestors())):
+        return None
+    texts = [node_text(entry.link, MAX_BUTTON_LENGTH + 1) for entry in entries]
     text, count = Counter(texts).most_common(1)[0]
     return text if len(texts) >= FEWEST_BUTTONS and count >= MOST_SHARED * len(texts) else None
 

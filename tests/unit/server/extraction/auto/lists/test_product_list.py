@@ -346,3 +346,19 @@ def test_products_whose_links_share_one_text_are_named_by_their_other_texts(card
     html = f"<html lang=en><title>Clay</title><main><h1>Clay</h1>{''.join(cards)}</main>"
     html = html.replace("</table><table>", "")
     assert [item["name"] for item in extract("productNavigation", html, "https://shop.example/clay")["items"]] == names
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        "<div class=card><h3><a href=/p/{0}>Blue mug</a></h3><p>{1}</p><b>£{0}.50</b></div>",
+        "<div class=card><p>{1}</p><h3><a href=/p/{0}>Blue mug</a></h3><b>£{0}.50</b></div>",
+        "<li><a href=/p/{0}>Blue mug</a> <span>{1}</span> <b>£{0}.50</b></li>",
+    ],
+)
+def test_a_name_that_all_products_share_is_no_button(card: str) -> None:
+    states = ["Good", "Fair", "Mint", "Used"]
+    cards = "".join(card.format(number, state) for number, state in enumerate(states, 1))
+    html = f"<html lang=en><title>Mugs</title><main><h1>Mugs</h1>{cards}</main>"
+    names = {each.get("name") for each in extract("productList", html, "https://shop.example/mugs").get("products", ())}
+    assert names.isdisjoint(states)
