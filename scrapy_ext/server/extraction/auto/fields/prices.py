@@ -62,8 +62,11 @@ _AFTER_CENTS = re.compile(r"\s*(?:[)*,]|$)")
 _NO_CENTS = re.compile(r"[.,] ?[-–—−=]{1,2}$")
 #: A whole amount and two raised digits, separated by markup alone: ``12 99``.
 _RAISED_CENTS = re.compile(r"^(\D{0,8}\d{1,3}(?:([.,' ])\d{3})*)\s(\d{2})(?=\D{0,8}$)")
-#: Swedish: ``19:95 kr``.
-_COLON_CENTS = re.compile(r"(?<![\d:])(\d{1,3}(?: ?\d{3})?):(\d\d)(?=(?:/[^\W\d]{1,3})? ?(?:kr|SEK)(?!\w))")
+#: Swedish: ``19:95 kr``, but not the times of ``19:30 kr 350`` and ``kl. 19:30``.
+_COLON_CENTS = re.compile(
+    r"(?<![\d:])(?<!\b[Kk]l )(?<!\b[Kk]l\. )(\d{1,3}(?: ?\d{3})?):(\d\d)(?=(?:/[^\W\d]{1,3})? ?(?:kr|SEK)(?!\w)"
+    r"(?! ?\d+(?:[ .,]\d+)*(?! ?(?:kr|SEK|st)\b|[ .,]?[:\d])))"
+)
 
 
 @dataclass(slots=True)

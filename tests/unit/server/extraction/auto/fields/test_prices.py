@@ -21,6 +21,12 @@ from scrapy_ext.server.extraction.auto.fields.prices import currency_in, from_ma
         ("R$ 1.759,99", "1759.99", "R$"),
         ("44 890 тг.", "44890", "тг."),
         ("12.50", "12.50", None),
+        ("29:95 kr 19:95 kr", "19.95", "kr"),
+        ("19:95 kr 2 st", "19.95", "kr"),
+        # Times.
+        ("kl. 19:30 kr 350", "350", "kr"),
+        ("Öppet 10:00 kr 50", "50", "kr"),
+        ("lørdag 19:30 kr 1 350,-", "1350", "kr"),
     ],
 )
 def test_amounts_are_read_with_the_currency_beside_them(text: str, amount: str, currency: str | None) -> None:
