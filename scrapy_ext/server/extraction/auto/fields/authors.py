@@ -60,7 +60,7 @@ _IN_PLACE = _VOCABULARY.pattern("in_place")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 #: The end of a sentence, not of an abbreviation.
-_FULL_STOP = re.compile(r"(?<=[^\W\d_]{3})\.$")
+_FULL_STOP = re.compile(r"(?<=[^\W\d_]{3})(?<!\bInc)(?<!\bLtd)(?<!\bPty)(?<!\bEsq)(?<!\bCorp)(?<!\bBros)\.$")
 _COLON = re.compile("[:：]")
 
 
@@ -208,9 +208,11 @@ def _words_of(name: str) -> int:
 
 def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
     of_language = _LEADING_BY_LANGUAGE.get(page.language or "", _LINE_LEADING)
+    # In other languages, a text has an author: "Text: Ida Holm".
+    vague = _VAGUE_LABEL if page.language in (None, "", "en") else None
     for place, (node, text) in enumerate(page.lines):
         leading = next((each for each in (_LINE_LEADING, of_language) if each.match(text)), None)
-        if leading is not None and _VAGUE_LABEL.match(text) and not _has_credit(page, place):
+        if leading is not None and vague is not None and vague.match(text) and not _has_credit(page, place):
             continue
         if leading is not None and len(text) <= MAX_LINE_LENGTH and abs(focus.distance(node)) <= NEAR // 2:
             found = names_in(text, leading, shown=True)
@@ -270,7 +272,9 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
             continue
         if names and _DIGIT.search(part):
             continue  # A date, or the number of others.
-        name = _FULL_STOP.sub("", _without_title(part))
+        name = _without_title(part)
+        if shown:
+            name = _FULL_STOP.sub("", name)
         if 0 < len(name) <= MAX_NAME_LENGTH and _LETTER.search(name) and not _NO_NAME.search(name):
             names.append(name)
     return names

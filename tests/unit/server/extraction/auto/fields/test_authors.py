@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.fields.authors import authors_of
+from scrapy_ext.server.extraction.auto.fields.authors import authors_of, names_in
 from scrapy_ext.server.extraction.auto.page import Focus, Page
 
 
@@ -81,6 +81,24 @@ def test_a_line_of_credits_names_the_author_of_the_words(line: str) -> None:
 )  # fmt: skip
 def test_a_day_before_the_author_is_no_author(day: str) -> None:
     assert authors(f"<p class=byline>{day} Ida Holm</p>") == ["Ida Holm"]
+
+
+def test_the_author_of_a_text_counts_where_its_language_has_that_label() -> None:
+    for language, line in (("de", "Text: Ida Holm"), ("sv", "Text: Ida Holm"), ("no", "Tekst: Ida Holm")):
+        page = Page(
+            f"<html lang={language}><title>Mur</title><h1>Mur</h1><p>{line}</p>", "https://harbour.example/wall"
+        )
+        assert [author.name for author in authors_of(page, None, Focus(page, page.title)) or ()] == ["Ida Holm"]
+
+
+@pytest.mark.parametrize("name", ["Lamp Inc.", "Holm & Berg Ltd.", "Lamp Corp.", "Holm Bros."])
+def test_the_point_of_an_abbreviation_is_a_part_of_the_name(name: str) -> None:
+    assert names_in(name, shown=True) == [name]
+
+
+def test_a_stated_name_is_not_changed() -> None:
+    assert names_in("Lamp Magazin.") == ["Lamp Magazin."]
+    assert names_in("By Ida Holm.", shown=True) == ["Ida Holm"]
 
 
 def test_words_of_something_else_are_no_credit() -> None:
