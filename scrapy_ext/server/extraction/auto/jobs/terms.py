@@ -29,7 +29,7 @@ _HYBRID_WORDS: Final = dict(_REMOTE_WORDS)["hybrid"]
 _NO_REMOTE = _VOCABULARY.pattern("no_remote", re.IGNORECASE)
 _HYBRID_THINGS = _VOCABULARY.pattern("hybrid_things", re.IGNORECASE)
 _OF_WORK: Final = _VOCABULARY.text("of_work")
-_SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_OF_WORK})\s?/)\s*$", re.IGNORECASE)
+_SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_OF_WORK})(?:\s?/)?)\s*$", re.IGNORECASE)
 _SET_OFF_AFTER = re.compile(rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_OF_WORK})\b)", re.IGNORECASE)
 _NOT = _VOCABULARY.pattern("not", re.IGNORECASE)
 

@@ -492,6 +492,8 @@ def test_remote_work_is_known_in_many_languages(text: str, status: str) -> None:
         ("Hybrid | Lamp Keeper", "hybrid"),
         ("Lamp Keeper, hybrid working, Leeds", "hybrid"),
         ("Lamp Keeper (Remote/Hybrid)", "hybrid"),
+        ("Farero - trabajo híbrido", "hybrid"),
+        ("Latarnik (praca hybrydowa)", "hybrid"),
         ("Remote Lamp Keeper", "remote"),
         ("Lamp Keeper Remote", "remote"),
     ],
@@ -499,6 +501,10 @@ def test_remote_work_is_known_in_many_languages(text: str, status: str) -> None:
 def test_the_subject_of_a_job_is_not_its_place_of_work(title: str, status: str | None) -> None:
     html = f"<html lang=en><title>{title}</title><h1>{title}</h1><p>{title}, for two years.</p>"
     assert extract("jobPosting", html, "https://jobs.example.com/job/123").get("remoteStatus") == status
+
+
+def test_a_line_about_hybrid_work_is_the_place_of_work() -> None:
+    assert remote_status("Praca hybrydowa", whole=True) == "hybrid"
 
 
 @pytest.mark.parametrize("line", ["Hybrid car", "Hybrid SUV"])
@@ -530,6 +536,9 @@ def test_a_label_counts_where_the_page_or_its_site_is_of_its_language() -> None:
     for language, url in (("hr", "https://jobs.example.com/1"), ("en", "https://posao.example.rs/1")):
         item = extract("jobPosting", f"<html lang={language}>{body}", url)
         assert item["jobLocation"]["raw"] == "Zadar"
+    rows = "<title>Sargs</title><h1>Sargs</h1><dl><dt>Alga</dt><dd>1500 € mēnesī</dd></dl>"
+    item = extract("jobPosting", f"<html lang=lv>{rows}", "https://jobs.example.com/1")
+    assert item["baseSalary"]["raw"] == "1500 € mēnesī"
 
 
 @pytest.mark.parametrize(
