@@ -44,7 +44,7 @@ _USER_IN_URL: Final = re.compile(
 )
 #: The same without a scheme, as proxies are listed: name:password@host:port. The schemes of addresses are no names.
 _USER_OF_HOST: Final = re.compile(
-    r"""(?<![\w/@:.%+-])(?!(?i:mailto|sips?|xmpp|acct|im|pres):)[\w.%+-]+:[^\s@/:"'<>,]+@(?=[\w.-]+:[0-9]{1,5}\b)"""
+    r"""(?<![\w/@:.%+-])(?!(?i:mailto|sips?):)[\w.%+-]+:[^\s@/:"'<>,]+@(?=[\w.-]+:[0-9]{1,5}\b)"""
 )
 _URL: Final = re.compile(r"""[a-z][a-z0-9+.-]{0,20}://[^\s"'<>]+""", re.IGNORECASE)
 #: Segment of a text in which a URL may be. The last @ in it bounds the search for users: were each :// searched from to

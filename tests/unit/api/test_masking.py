@@ -30,6 +30,7 @@ from scrapy_ext.api.masking import HIDDEN, Secrets, hidden, masked_values, witho
         ("write to mailto:ann@shop.example:25", "write to mailto:ann@shop.example:25"),
         ("MAILTO:ann@shop.example:25, ann:wren@shop.example:25", "MAILTO:ann@shop.example:25, shop.example:25"),
         ("sip:ann@shop.example:5060", "sip:ann@shop.example:5060"),
+        ("acct:wren@proxy.example:8080, im:wren@proxy.example:1", "proxy.example:8080, proxy.example:1"),
         ("2026-01-02 03:04:05 mail ann@shop.example: 5", "2026-01-02 03:04:05 mail ann@shop.example: 5"),
     ],
 )
