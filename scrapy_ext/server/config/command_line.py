@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -14,6 +15,8 @@ from msgspec.structs import replace
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.config.option import Option, Role
 from scrapy_ext.server.config.secret_files import SUFFIX, SecretFileError, secret_in
+
+logger = logging.getLogger(__name__)
 
 # ── the parser of command lines, with one-line errors that suggest a correction ──
 
@@ -96,8 +99,8 @@ _PREFIX: Final = "SERVER_"
 _VARIABLES: Final = frozenset(
     name for option in OPTIONS for name in (option.variable, option.secret and option.variable + SUFFIX) if name
 )
-#: So near to the name of a variable, another one is a misspelling. Some belong to other programs: ``SERVER_NAME``.
-_NEAR: Final = 0.84
+#: So near to the name of a variable, another one is a misspelling, or may be one: others have ``SERVER_PUBLIC_IP``.
+_SAME, _NEAR = 0.9, 0.84
 
 
 def add_options(parser: argparse.ArgumentParser, role: Role = Role.SERVER) -> None:
@@ -139,14 +142,19 @@ def config_from(
 
 
 def _refuse_misspelt(environ: Mapping[str, str]) -> None:
-    """Raise ConfigError for a variable that is nearly one of the server's: it would have no effect."""
+    """Raise ConfigError for a variable that is nearly one of the server's, since it would have no effect; warn of one
+    that may be."""
     for name in environ:
-        if (
-            name.startswith(_PREFIX)
-            and name not in _VARIABLES
-            and (meant := did_you_mean(name, sorted(_VARIABLES), _NEAR))
-        ):
+        if not name.startswith(_PREFIX) or name in _VARIABLES:
+            continue
+        if meant := did_you_mean(name, sorted(_VARIABLES), _SAME):
             raise ConfigError(f"{name} is no variable of the server; {meant} Rename it, or remove it")
+        if meant := did_you_mean(name, sorted(_VARIABLES), _NEAR):
+            logger.warning(
+                "%s is no variable of the server and has no effect here. Rename it if it is meant for the server: %s",
+                name,
+                meant,
+            )
 
 
 def _value(option: Option, options: argparse.Namespace, environ: Mapping[str, str], settings: Mapping[str, Any]) -> Any:

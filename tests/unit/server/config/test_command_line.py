@@ -133,8 +133,7 @@ _VALUES = {
     ("name", "meant"),
     [
         ("SERVER_DATABSE", "SERVER_DATABASE"),
-        ("SERVER_PUBLIC_URL_FILE", "SERVER_PUBLIC_URL"),
-        ("SERVER_PROXY", "SERVER_PROXIES"),
+        ("SERVER_PROXYES", "SERVER_PROXIES"),
         ("SERVER_ALLOWED_HOSTS", "SERVER_ALLOW_HOSTS"),
         ("SERVER_OIDC_CLIENT_SECRET_FIL", "SERVER_OIDC_CLIENT_SECRET_FILE"),
     ],
@@ -144,9 +143,17 @@ def test_a_misspelt_variable_is_refused(name: str, meant: str) -> None:
         config_from(argparse.Namespace(), {name: "postgresql://crawler@db/crawls"})
 
 
-def test_a_variable_of_another_program_is_left_alone() -> None:
+@pytest.mark.parametrize("name", ["SERVER_PROXY", "SERVER_PUBLIC_URL_FILE", "SERVER_DATABASE_URL", "SERVER_PUBLIC_IP"])
+def test_a_variable_that_may_be_misspelt_is_named(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert config_from(argparse.Namespace(), {name: "x"}) == config_from(argparse.Namespace(), {})
+    assert f"{name} is no variable of the server and has no effect here. Rename it" in caplog.text
+    assert caplog.text.count("did you mean 'SERVER_") == 1
+
+
+def test_a_variable_of_another_program_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
     environ = dict.fromkeys(("SERVER_NAME", "SERVER_PORT", "SERVER_HOST", "SERVER_SOFTWARE", "SERVER_URL"), "8000")
     assert config_from(argparse.Namespace(), environ) == config_from(argparse.Namespace(), {})
+    assert not caplog.text
 
 
 @pytest.mark.parametrize("option", [option for option in OPTIONS if option.variable], ids=lambda option: option.field)
