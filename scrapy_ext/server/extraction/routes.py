@@ -22,6 +22,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
+from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.api import compression
@@ -53,6 +54,7 @@ from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.measures import LEFT, ExtractionMetrics
 from scrapy_ext.server.extraction.request_limits import Hold, growing
+from scrapy_ext.server.http.origins import FOREIGN, is_of_another_site
 from scrapy_ext.server.http.request_context import SCOPE_KEY, GoneError, RequestContext
 from scrapy_ext.server.http.routes import Access, Route
 from scrapy_ext.server.http.schemas import JSON, Body, value
@@ -146,6 +148,8 @@ class ExtractEndpoint:
         if scope["method"] != EXTRACT.method:
             raise _RefusalError(_plain(405, "Send a POST request."), ((b"allow", EXTRACT.method.encode()),))
         headers = {name.lower(): value for name, value in scope["headers"]}
+        if is_of_another_site(Headers(scope=scope)):
+            raise _RefusalError(_plain(403, FOREIGN))
         caller = await self._check_key(scope, headers.get(b"authorization"))
         exchange: RequestContext | None = scope.get(SCOPE_KEY)
         if exchange is not None:

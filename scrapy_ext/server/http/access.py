@@ -24,6 +24,7 @@ from scrapy_ext.server.auth.rates import RateLimits, note_wrong_key, too_many
 from scrapy_ext.server.auth.tokens import AttemptTokens, JobTokens
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.origins import FOREIGN, is_of_another_site
 from scrapy_ext.server.http.routes import Access, Router, host_of
 from scrapy_ext.server.store import StoreError
 from scrapy_ext.server.store.engine.errors import StoreAwayError
@@ -115,6 +116,7 @@ class AccessCheck:
         access = call.route.access if call.route is not None else Access.KEY
         if access is Access.ANYONE:
             return
+        _refuse_other_sites(call)
         if access is Access.SERVER:
             call.grant = await self._of_server(call)
             call.need_where_named()
@@ -224,6 +226,14 @@ class AccessCheck:
         if call.route is not None and call.route.access is not Access.JOB:
             raise Refusal(403, "Forbidden. The token of a job does not delete it. Use an API key.")
         return Grant(name, job=True)
+
+
+def _refuse_other_sites(call: Call) -> None:
+    """Refuse a change that a page of another site makes the browser of somebody with access send. A page without
+    cookies that brings a key in its address is a program of its own."""
+    reports = call.header(b"origin") is not None and call.header(b"authorization") is not None
+    if reports and call.method != "GET" and is_of_another_site(call.request.headers):
+        raise Refusal(403, FOREIGN)
 
 
 def _unauthorized(call: Call) -> Refusal:

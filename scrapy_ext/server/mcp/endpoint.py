@@ -12,7 +12,6 @@ import base64
 import importlib
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -138,21 +137,11 @@ def _agent_of(context: Any) -> Agent:
     errors=(415, 501),
 )
 async def _message(call: Call) -> Response:
-    _refuse_other_sites(call)
     if (call.header(b"content-type") or "").partition(";")[0].strip().lower() != JSON:
         raise Refusal(415, f"Unsupported Media Type. Send one message of JSON-RPC as {JSON}.")
     body = await bodies.whole(call.request, MOST)
     bodies.keep(weight(body))  # the SDK decodes it
     return await call.service(AgentEndpoint).answer(call, body)
-
-
-def _refuse_other_sites(call: Call) -> None:
-    """Refuse what a page of another site sends with a browser of somebody who has access."""
-    origin = call.header(b"origin")
-    if origin is not None and urlsplit(origin).netloc != call.header(b"host"):
-        raise Refusal(
-            403, "Forbidden. A page of another site may not use this address. Use a program, or a page of this server."
-        )
 
 
 def _receiving(body: bytes) -> Receive:

@@ -30,12 +30,13 @@ from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.formats import is_gzip_among
 from scrapy_ext.server.http.forms import Form
+from scrapy_ext.server.http.origins import is_of_another_site
 from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui.frame import HEADERS, HTML, Assets, Frame, MissingError, PageServices, UiPage, View, Visit
 from scrapy_ext.server.ui.job_records import JOB_PARTS
 from scrapy_ext.server.ui.provider_logins import BEGIN, CALLBACK, NO_ROLE, ProviderLogins
-from scrapy_ext.server.ui.sessions import LIFETIME, PageSession, Sessions, from_these_pages, local_path, set_cookie
+from scrapy_ext.server.ui.sessions import LIFETIME, PageSession, Sessions, local_path, set_cookie
 from scrapy_ext.server.ui.views import LINKS, PAGES
 
 #: Wrong keys per address in the login form: one every two seconds, with bursts of ten.
@@ -149,7 +150,7 @@ class PageRoutes:
         if request.method != "POST":
             return self._frame.rendered("login.html", onward=onward, error="")
         try:
-            if not from_these_pages(request.headers):
+            if is_of_another_site(request.headers):
                 raise Refusal(403, _FOREIGN)
             form = Form(await bodies.form(request))
             onward = local_path(form.get("next") or "/")
@@ -194,7 +195,7 @@ class PageRoutes:
 def _check_token(visit: Visit) -> None:
     """Refuse a form that a page of this session did not send."""
     brought = (visit.form.get("token") or "").encode()
-    if not from_these_pages(visit.request.headers) or not hmac.compare_digest(brought, visit.token.encode()):
+    if is_of_another_site(visit.request.headers) or not hmac.compare_digest(brought, visit.token.encode()):
         raise Refusal(403, _FOREIGN)
 
 

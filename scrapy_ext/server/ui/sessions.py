@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 from starlette.requests import Request
@@ -146,18 +144,6 @@ def set_cookie(
     is_encrypted = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
     same_site: Literal["lax", "strict"] = "lax" if lax else "strict"
     answer.set_cookie(name, value, max_age=seconds, secure=secure or is_encrypted, httponly=True, samesite=same_site)
-
-
-def from_these_pages(headers: Mapping[str, str]) -> bool:
-    """Return true unless the browser reports that a form was sent by another site.
-
-    Browsers that report nothing pass; the token of the form is checked as well.
-    """
-    site = headers.get("sec-fetch-site")
-    if site is not None:
-        return site == "same-origin"
-    origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host")
 
 
 def local_path(address: str) -> str:
