@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
@@ -25,6 +25,7 @@ ALGORITHMS: Final = ("RS256", "ES256")
 LEEWAY: Final = 60
 _MAX_SUBJECT: Final = 255
 _MAX_GROUPS: Final = 200
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
 async def verified(provider: Provider, text: object, nonce: str, access_token: object, now: int) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def _verified(text: str, keys: KeySet | None, expected: _Expected) -> dict[str, 
         claims.validate(expected.now, LEEWAY)
     except (InvalidKeyIdError, BadSignatureError):
         raise
-    except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         # The token itself is not logged.
         raise untrusted(f"The ID token is invalid: {type(error).__name__} {_one_line(str(error))}") from None
     # Authlib compares it only where it is expected.
@@ -86,7 +87,7 @@ def _verified(text: str, keys: KeySet | None, expected: _Expected) -> dict[str, 
 def account_of(issuer: str, claims: Mapping[str, Any], groups_claim: str) -> Account:
     """Return the account of verified claims; raises :class:`LoginError`."""
     subject = claims.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT or "\0" in subject:
+    if not _is_storable(subject, _MAX_SUBJECT):
         raise untrusted(f"The ID token's sub is not a text of 1 to {_MAX_SUBJECT} characters")
     names = (claims.get(name) for name in ("name", "preferred_username", "nickname"))
     name = next((_one_line(each) for each in names if isinstance(each, str) and each.strip()), "")
@@ -96,7 +97,7 @@ def account_of(issuer: str, claims: Mapping[str, Any], groups_claim: str) -> Acc
 def _email(claims: Mapping[str, Any]) -> str:
     """Return the e-mail address in lower case, "" unless the provider has verified it: anybody can claim another."""
     email = claims.get("email")
-    if claims.get("email_verified") is not True or not isinstance(email, str) or len(email) > MAX_TEXT:
+    if claims.get("email_verified") is not True or not _is_storable(email, MAX_TEXT):
         return ""
     return email.lower() if re.fullmatch(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+", email) else ""
 
@@ -104,8 +105,14 @@ def _email(claims: Mapping[str, Any]) -> str:
 def _groups(groups: object) -> tuple[str, ...]:
     """Return the groups, of which some providers send one as a text."""
     several = groups if isinstance(groups, list) else [groups]
-    texts = (each for each in several if isinstance(each, str) and 0 < len(each) <= MAX_TEXT and "\0" not in each)
+    texts = (each for each in several if _is_storable(each, MAX_TEXT))
     return tuple(dict.fromkeys(texts))[:_MAX_GROUPS]
+
+
+def _is_storable(value: object, most: int) -> TypeGuard[str]:
+    """Return true for a text that databases store: without NUL, and without halves of surrogate pairs, which JSON can
+    escape."""
+    return isinstance(value, str) and 0 < len(value) <= most and _UNSTORABLE.search(value) is None
 
 
 def _one_line(text: str) -> str:

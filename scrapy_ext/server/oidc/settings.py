@@ -89,5 +89,8 @@ class OidcSettings(NamedTuple):
 
 def is_safe(url: str) -> bool:
     """Return true for an encrypted address, and for one on this machine."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"))

@@ -133,6 +133,7 @@ TOKENS = {
     "no subject": claim("sub", None),
     "a number as subject": claim("sub", 7),
     "a long subject": claim("sub", "a" * 256),
+    "half a character as subject": claim("sub", "ada\ud800"),
     "the hash of another access token": claim("at_hash", "AAAA"),
 }
 
@@ -166,6 +167,7 @@ async def test_no_signature_but_that_of_the_providers_own_key_counts(
             lambda _: "no.token.here",
             lambda _: "é",
             lambda _: "a" * 100_000,
+            lambda _: provider.signed_bytes(b"[" * 50_000),
             lambda _: 7,
             lambda _: None,
         ):
@@ -264,6 +266,8 @@ FAULTS: list[tuple[dict[str, Any], bool]] = [
     ({"change_metadata": {"issuer": "https://evil.example"}}, False),
     ({"change_metadata": {"token_endpoint": "http://login.example/token"}}, False),
     ({"change_metadata": {"end_session_endpoint": "javascript:alert(1)"}}, False),
+    ({"change_metadata": {"jwks_uri": "https://["}}, False),
+    ({"change_metadata": {"userinfo_endpoint": "https://[x]/"}}, False),
     ({"change_metadata": {"code_challenge_methods_supported": ["plain"]}}, False),
     # Not public, and not the port of the issuer.
     ({"change_metadata": {"token_endpoint": "https://127.0.0.1:9/token"}}, True),
@@ -351,6 +355,12 @@ async def test_claims_that_only_the_user_info_has_count_too(provider: OidcProvid
     provider.person["groups"] = ["ops"]
     account = (await log_in(logins)).user.account
     assert (account.email, account.name, account.groups) == ("ada@example.com", "Ada Lovelace", ("ops",))
+
+
+async def test_halves_of_characters_are_not_stored(provider: OidcProvider, logins: Logins) -> None:
+    provider.person |= {"email": "ada@example.com\ud800", "name": "Ada\ud800", "groups": ["ops\ud800", "ops"]}
+    account = (await log_in(logins)).user.account
+    assert (account.email, account.name, account.groups) == ("", "Ada", ("ops",))
 
 
 async def test_nobody_can_take_the_name_of_another_in_the_activity(provider: OidcProvider, logins: Logins) -> None:

@@ -24,6 +24,10 @@ ISSUER, PUBLIC = "https://login.example", "https://crawls.example"
             "--oidc-issuer must begin with https://",
         ),
         (
+            {"oidc_issuer": "https://[", "public_url": PUBLIC, "oidc_client_id": "a"},
+            "--oidc-issuer must begin with https://",
+        ),
+        (
             {"oidc_issuer": ISSUER, "public_url": "http://crawls.example", "oidc_client_id": "a"},
             "--public-url must begin with https://",
         ),
