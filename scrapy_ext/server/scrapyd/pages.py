@@ -29,13 +29,15 @@ from scrapy_ext.server.http.formats import result
 from scrapy_ext.server.http.record_writers import Text
 from scrapy_ext.server.http.routes import Router, Routes
 from scrapy_ext.server.scrapyd.naming import Projects, id_of, jobs_of
-from scrapy_ext.server.scrapyd.webservice import files_of, listed, time_of
+from scrapy_ext.server.scrapyd.webservice import files_of, listed, time_of, utc_time
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, ran_for
 from scrapy_ext.server.store.records.records import Slice, Span
 
 #: Maximum jobs in the list of a spider's files.
 _MOST_FILES: Final = 1000
+#: In place of the time of a log record whose number is no time of a calendar.
+_NO_TIME: Final = "0000-00-00 00:00:00"
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -202,8 +204,7 @@ def _lines(part: Slice) -> bytes:
 
 
 def _line(record: LogRecord) -> str:
-    when = datetime.fromtimestamp(record.time // 1000, timezone.utc)
-    return f"{when:%Y-%m-%d %H:%M:%S} [scrapy] {logging.getLevelName(record.level)}: {record.message}\n"
+    return f"{utc_time(record.time) or _NO_TIME} [scrapy] {logging.getLevelName(record.level)}: {record.message}\n"
 
 
 for _kind in _KINDS:

@@ -336,9 +336,13 @@ def _masked(values: object) -> Any:
 
 
 def time_of(job: StoredJob, name: str) -> str:
-    """Return a time of a job in the form of Scrapyd, without fractions of a second; "" for none."""
-    value = job.metadata.get(name)
-    if not isinstance(value, int | float):  # clients may write any value
+    """Return a time of a job in the form of Scrapyd; "" for none."""
+    return utc_time(job.metadata.get(name))
+
+
+def utc_time(value: object) -> str:
+    """Return a time (ms) in UTC without fractions of a second; "" for a value that is none, as clients may write."""
+    if not isinstance(value, int | float):
         return ""
     try:
         return datetime.fromtimestamp(value // 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")

@@ -312,6 +312,19 @@ async def test_logs_and_items_of_a_job_are_files(http: Http) -> None:
     assert f"<td>{name}</td>" in page.text
 
 
+@pytest.mark.parametrize("time", [10**18, -(10**15), 2**63 - 1, -(2**63)])
+async def test_a_log_record_whose_time_is_none_spoils_no_file(http: Http, project: int, time: int) -> None:
+    job = (await http.post("/api/run.json", {"project": str(project), "spider": "s"})).json["jobid"]
+    await http.post(
+        f"/logs/{job}", [{"time": time, "level": 20, "message": "a"}, {"time": 0, "level": 20, "message": "b"}]
+    )
+    text = await http.get(f"/logs/{project}/s/{job.replace('/', '-')}.log")
+    assert (text.status, text.text) == (
+        200,
+        "0000-00-00 00:00:00 [scrapy] INFO: a\n1970-01-01 00:00:00 [scrapy] INFO: b\n",
+    )
+
+
 @pytest.mark.long
 async def test_names_are_escaped_on_pages(http: Http) -> None:
     name = "<i>&x"
