@@ -103,11 +103,20 @@ class Deliverer:
             return deliveries.delivered.jobs - before
 
     async def _remove_dead(self, lease: Lease) -> None:
-        """Remove the objects of deliveries whose server died."""
+        """Remove the objects of deliveries whose server died, or whose target failed.
+
+        A target that fails is left alone until the next run: one that does not answer takes minutes for each delivery.
+        """
+        failed = set[str]()
         for attempt in await self._store.deliveries.dead(self._grace):
+            root = self._root(attempt.folder)
+            if root in failed:
+                continue
             try:
                 await self._discard(attempt)
             except TargetError as error:
+                if root is not None:
+                    failed.add(root)
                 logger.warning("The rest of an interrupted delivery of job %s was not removed: %s", attempt.key, error)
 
     async def _apply(self, rule: DeliveryRule, lease: Lease) -> None:

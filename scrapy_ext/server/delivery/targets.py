@@ -151,7 +151,8 @@ class Target:
             await asyncio.to_thread(_remove_local, self._folder / path, first)
             return
         found = [f"{path}/{first}"]
-        async for page in self._store.list(prefix=f"{path}/"):
+        pages = aiter(self._store.list(prefix=f"{path}/"))
+        while (page := await self._call(anext(pages, None))) is not None:
             found += [entry["path"] for entry in page if entry["path"] != found[0]]
         for name in found:
             try:

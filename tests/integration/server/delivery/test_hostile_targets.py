@@ -1,0 +1,77 @@
+"""Targets that answer wrongly: the rule waits with a reason, and the rules of other targets go on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from scrapy_ext.server.delivery.delivering import GRACE, Deliverer
+from scrapy_ext.server.delivery.targets import Target
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.fencing import DURATION
+from tests.support.archives import add_rule, finished_job, local_objects
+from tests.support.stores import Clock
+
+TARGET = "s3://bucket/archive"
+ANSWERS = {
+    "refuses": b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
+    "says yes to everything": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno",
+    "leads to an address of the cloud": b"HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/latest\r\n"
+    b"Content-Length: 0\r\n\r\n",
+    "is no HTTP server": b"\0\1\2\r\n\r\n",
+}
+
+
+@asynccontextmanager
+async def answering(answer: bytes, requests: list[str]) -> AsyncIterator[str]:
+    """The address of a server that gives one answer to each request, and keeps their first lines."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            requests.append((await reader.readuntil(b"\r\n\r\n")).decode("latin-1").partition("\r\n")[0])
+            writer.write(answer)
+            await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield "http://127.0.0.1:{}".format(server.sockets[0].getsockname()[1])
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+async def test_a_hostile_target_holds_up_no_other(
+    kind: str, store: Store, clock: Clock, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        await finished_job(store, clock, items=3)
+    requests: list[str] = []
+    async with answering(ANSWERS[kind], requests) as address:
+        for name, value in (
+            ("AWS_ENDPOINT_URL", address),
+            ("AWS_ACCESS_KEY_ID", "key"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("AWS_REGION", "us-east-1"),
+        ):
+            monkeypatch.setenv(name, value)
+        hostile = await add_rule(store, target=TARGET)
+        deliverer = Deliverer(store, [TARGET, folder.as_uri()], opened=Target)
+        await deliverer.run_due()
+        found = await store.deliveries.get(1, hostile.id)
+        assert found is not None
+        assert TARGET in (found.failure or "")
+        # What the interrupted deliveries have left cannot be removed either.
+        clock.now += DURATION + GRACE + 1
+        left = [attempt.id for attempt in await store.deliveries.dead(GRACE)]
+        assert len(left) == 3
+        requests.clear()
+        await add_rule(store, target=folder.as_uri())
+        await deliverer.run_due()
+        assert sum(name.endswith("/job.json") for name in local_objects(folder)) == 3
+        assert sum(any(attempt in request for request in requests) for attempt in left) <= 1
