@@ -42,7 +42,7 @@ async def answering(answer: bytes, requests: list[str]) -> AsyncIterator[str]:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
-        yield "http://127.0.0.1:{}".format(server.sockets[0].getsockname()[1])
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
