@@ -73,8 +73,13 @@ class Body(msgspec.Struct, frozen=True):
 
 def is_routed(request: Request, *, transparent: bool) -> bool:
     """Return true if a request goes through the extraction service: by its meta; else if every request does, or if page
-    objects need it, and the service can answer it. Files robots.txt go direct unless their meta routes them."""
+    objects need it, and the service can answer it. Files robots.txt go direct unless their meta routes them.
+
+    One with fields in ``extract_api_automap`` is routed so that they are refused, and not left out of a plain download.
+    """
     asked = request.meta.get("extract_api")
+    if asked is None and isinstance(request.meta.get("extract_api_automap"), Mapping):
+        return True
     if asked is False or (asked is None and not (transparent or request in _needed)):
         return False
     if asked:
@@ -140,6 +145,9 @@ def _content_fields(request: Request, params: Mapping[str, Any], asked: Mapping[
 
 
 def _asked(request: Request) -> Mapping[str, Any]:
+    if isinstance(request.meta.get("extract_api_automap"), Mapping):
+        remedy = 'Write the fields into meta["extract_api"].'
+        raise ContractError([Violation('meta["extract_api_automap"]', "must be True or False, got a dict", remedy)])
     asked = request.meta.get("extract_api")
     if asked is None or isinstance(asked, bool):
         return {}

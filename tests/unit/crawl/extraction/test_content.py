@@ -14,7 +14,7 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES, check
 from scrapy_ext.api.extraction.fields import MAX_COOKIES
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.crawl.extraction import cookies as cookies_module
-from scrapy_ext.crawl.extraction.content import content_fields, is_routed, need, needed_of
+from scrapy_ext.crawl.extraction.content import content_fields, content_of, is_routed, need, needed_of
 from scrapy_ext.crawl.extraction.escalation import as_browser_fields
 from scrapy_ext.crawl.extraction.headers import scrapy_default_headers
 from scrapy_ext.crawl.extraction.plan import BodyOptions
@@ -148,6 +148,14 @@ def test_without_automap_exactly_the_fields_are_sent():
 def test_meta_that_is_no_dict_is_reported(fields):
     with pytest.raises(ContractError, match='meta\\["extract_api"\\]: must be True, False or a dict'):
         body_of(fields)
+
+
+@pytest.mark.parametrize("meta", [{}, {"extract_api": True}])
+def test_fields_in_the_key_of_automap_are_refused_and_not_left_out(meta):
+    request = Request(URL, meta={**meta, "extract_api_automap": {"product": True}})
+    assert is_routed(request, transparent=False)
+    with pytest.raises(ContractError, match='automap"]: must be True or False, got a dict. Write the fields into meta'):
+        content_of(request, {})
 
 
 @pytest.mark.parametrize("name", [b"browserHtml", 1, None])
