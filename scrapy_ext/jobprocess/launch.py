@@ -100,7 +100,14 @@ def _crawl(launch: Launch) -> None:
     settings.setdict({"LOG_ENABLED": False, **launch.settings}, priority="cmdline")
     streams = [_Lines("stdout", logging.INFO), _Lines("stderr", logging.ERROR)]
     sys.stdout, sys.stderr = streams
-    sys.exit(_crawled(settings, launch, streams))
+    try:
+        status = _crawled(settings, launch, streams)
+    except Exception:
+        # As a log record, each line of the traceback would have a time and a level before it, and be an error itself.
+        early.write_out()
+        sys.stderr = sys.__stderr__
+        raise
+    sys.exit(status)
 
 
 def _crawled(settings: Settings, launch: Launch, streams: Sequence[_Lines]) -> int:
@@ -242,9 +249,8 @@ class _Early(logging.Handler):
             self.handleError(record)
 
     def write_out(self) -> None:
-        if not LOG_IS_STORED.is_set():
-            for line in self._lines:
-                _raw(f"{line}\n")
+        while self._lines and not LOG_IS_STORED.is_set():
+            _raw(f"{self._lines.popleft()}\n")
 
 
 if __name__ == "__main__":

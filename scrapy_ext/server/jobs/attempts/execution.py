@@ -16,7 +16,7 @@ from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.messages import NO_SPIDER, Launch
 from scrapy_ext.jobprocess.proc import Process, kernel_kills, shared_memory
 from scrapy_ext.server.auth.tokens import AttemptTokens
-from scrapy_ext.server.jobs.attempts.output import LiveLines, OutputLine, add_lines, keep_adding
+from scrapy_ext.server.jobs.attempts.output import LiveLines, OutputLine, add_lines, keep_adding, with_whole_tracebacks
 from scrapy_ext.server.jobs.attempts.plan import (
     JobLimits,
     NoScriptError,
@@ -345,9 +345,10 @@ class Execution:
 def _last(process: JobProcess, status: int, *, script: bool) -> list[OutputLine]:
     """Return the end of the output. A crawl writes there what it cannot log: an error only if the crawl failed."""
     lines = process.output.tail.lines()
-    if script or status:
-        return lines if script else [OutputLine(logging.ERROR, line.text) for line in lines]
-    return [OutputLine(logging.INFO, line.text) for line in lines]
+    if script:
+        return lines
+    level = logging.ERROR if status else logging.INFO
+    return list(with_whole_tracebacks(OutputLine(level, line.text) for line in lines))
 
 
 async def _retried(write: Callable[[], Awaitable[T]]) -> T:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -34,6 +34,12 @@ MOST: Final = 16 * 1024 * 1024
 _PIECE: Final = 64 * 1024
 #: Characters per log record: as JSON, a character has six bytes at most.
 _LONGEST_RECORD: Final = MAX_ITEM_BYTES // 8
+_HEAD: Final = "Traceback (most recent call last):"
+#: Lines of Python's between the tracebacks of two exceptions.
+_BETWEEN: Final = (
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
+)
 #: Seconds between two additions of a script's output.
 _EVERY: Final = 0.5
 
@@ -69,6 +75,32 @@ class Tail:
         if not self.dropped:
             return list(self._lines)
         return [OutputLine(logging.WARNING, f"{self.dropped} lines of output are left out here"), *self._lines]
+
+
+def with_whole_tracebacks(lines: Iterable[OutputLine]) -> Iterator[OutputLine]:
+    """Yield the lines, and each traceback as one, with those of its causes; of a very long one the first part."""
+    traceback: OutputLine | None = None
+    last = ""
+    for line in lines:
+        if traceback is not None:
+            if _belongs(line.text, last) and len(traceback.text) + len(line.text) < LONGEST:
+                traceback = traceback._replace(text=f"{traceback.text}\n{line.text}")
+                last = line.text
+                continue
+            yield traceback
+            traceback = None
+        if line.text.endswith(_HEAD):
+            traceback, last = line, line.text
+        else:
+            yield line
+    if traceback is not None:
+        yield traceback
+
+
+def _belongs(text: str, last: str) -> bool:
+    """Return true if a line belongs to the traceback that ends with the line ``last`` so far: frames, the exception
+    after them, and what that exception has interrupted."""
+    return last.startswith(" ") or last.endswith(_HEAD) or last in _BETWEEN or text in _BETWEEN
 
 
 class Output:

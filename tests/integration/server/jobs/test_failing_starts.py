@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_ext.api.platform.error_groups import group_errors
 from tests.support.running_jobs import Platform
 
 FAILING = {
@@ -42,3 +43,12 @@ async def test_a_start_that_fails_is_reported(platform: Platform, case: str) -> 
     assert await platform.reason(job) == reason
     records = await platform.records("logs", job)
     assert any(message in record["message"] and record["level"] >= 40 for record in records), records
+
+
+async def test_an_exception_before_the_crawl_is_one_error_with_its_own_title(platform: Platform) -> None:
+    job = await platform.run("quick", job_settings={"ADDONS": {"no.such.Addon": 1}})
+    assert await platform.reason(job) == "failed"
+    records = await platform.records("logs", job)
+    (message,) = [record["message"] for record in records if record["level"] >= 40]
+    assert message.startswith("Traceback (most recent call last):\n  File ")
+    assert [group.title for group in group_errors([(0, 0, message)])] == ["ModuleNotFoundError: No module named 'no'"]
