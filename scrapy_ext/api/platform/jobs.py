@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -37,6 +37,9 @@ START_ERROR: Final = "start_error"
 JOB_DELETED: Final = "job_deleted"
 #: Member of a job's metadata with the stats of its crawl.
 CRAWL_STATS: Final = "frameworkstats"
+#: The name by which clients of the hosted platform read them, and under which jobs copied from there can have them.
+HOSTED_STATS: Final = "scrapystats"
+_OTHER_NAME: Final = {CRAWL_STATS: HOSTED_STATS, HOSTED_STATS: CRAWL_STATS}
 #: Members of a job's metadata that it was started with, which may have secrets: arguments, settings, variables.
 GIVEN: Final = ("spider_args", "job_settings", "environment")
 #: Member of a job's metadata with a row for each run of its crawl: its times (ms), items, responses and close reason.
@@ -326,6 +329,22 @@ def _is_time(value: object) -> bool:
         return 0 <= float(value) < 1e9
     except (ValueError, OverflowError):
         return False
+
+
+def fields_named(metadata: Mapping[str, Any], wanted: Iterable[str]) -> dict[str, Any]:
+    """Return some fields of a job's metadata. The stats of its crawl can be read by both of their names."""
+    found = {}
+    for name in wanted:
+        stored = name if name in metadata else _OTHER_NAME.get(name, name)
+        if stored in metadata:
+            found[name] = metadata[stored]
+    return found
+
+
+def stats_of(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the stats of a job's crawl; empty if there are none."""
+    stats = fields_named(metadata, (CRAWL_STATS,)).get(CRAWL_STATS)
+    return stats if isinstance(stats, dict) else {}
 
 
 def without_chosen_id(metadata: Mapping[str, Any]) -> dict[str, Any]:

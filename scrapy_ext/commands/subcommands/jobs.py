@@ -10,7 +10,7 @@ import msgspec
 from scrapy_ext.api.masking import hidden
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.comparison import changes
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, GIVEN, RUNS, JobList, JobState, JudgedJobs
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, GIVEN, HOSTED_STATS, RUNS, JobList, JobState, JudgedJobs, stats_of
 from scrapy_ext.api.platform.verdicts import UNJUDGED
 from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.platform.workers import WorkerRow
@@ -110,14 +110,14 @@ def _worker(row: WorkerRow) -> str:
 
 def _metadata_rows(metadata: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """Yield the fields, the runs if there are several, then the stats of the crawl one by one."""
-    stats, runs = metadata.get(CRAWL_STATS), metadata.get(RUNS)
-    fields = {name: value for name, value in metadata.items() if name not in (CRAWL_STATS, RUNS)}
+    runs = metadata.get(RUNS)
+    fields = {name: value for name, value in metadata.items() if name not in (CRAWL_STATS, HOSTED_STATS, RUNS)}
     fields = {
         name: hidden(value) if name in GIVEN and isinstance(value, dict) else value for name, value in fields.items()
     }
     if isinstance(runs, list) and len(runs) > 1:
         fields |= {f"runs.{number}": _run(row) for number, row in enumerate(runs, 1)}
-    for group in (fields, stats if isinstance(stats, dict) else {}):
+    for group in (fields, stats_of(metadata)):
         for name, value in sorted(group.items()):
             yield _row(name, value)
 
@@ -165,8 +165,8 @@ def _stat_value(row: Mapping[str, Any]) -> str:
 
 
 async def _stats(view: View, key: JobKey) -> Mapping[str, Any]:
-    stats = (await view.client.jobs.metadata(key)).get(CRAWL_STATS)
-    if not isinstance(stats, dict) or not stats:
+    stats = stats_of(await view.client.jobs.metadata(key))
+    if not stats:
         raise CommandError(
             f"job {key} has no stats yet; wait for them: a crawl stores them while it runs, and at its end"
         )

@@ -181,8 +181,7 @@ def listed_job(job: StoredJob, now: int) -> jobs.Job:
     metadata = job.metadata
     started = metadata.get("running_time")
     importing = importing_from(job) is not None
-    framework = metadata.get(jobs.CRAWL_STATS)
-    responses = framework.get("downloader/response_count") if isinstance(framework, dict) else None
+    responses = jobs.stats_of(metadata).get("downloader/response_count")
     return jobs.Job(
         id=str(job.key),
         spider=job.spider,
@@ -347,7 +346,7 @@ def line(job: StoredJob, now: int, wanted: Sequence[str]) -> dict[str, Any]:
     entry = usual(job, now)
     if not wanted:
         return entry
-    asked = {name: _masked(name, job.metadata[name]) for name in wanted if name in job.metadata}
+    asked = {name: _masked(name, value) for name, value in jobs.fields_named(job.metadata, wanted).items()}
     return {**asked, **{name: entry[name] for name in _ALWAYS}}
 
 

@@ -9,7 +9,7 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.jobs import JobState, fields_named
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import Page
@@ -91,7 +91,8 @@ async def _token(call: Call) -> Response:
 
 @ROUTES.add(f"GET {_FIELD}", "Read a field; null if absent.", schemas.value("Its value.", schemas.ANY))
 async def _field(call: Call) -> Response:
-    return json((await _read(call)).get(call.part("field")))
+    field = call.part("field")
+    return json(fields_named(await _read(call), (field,)).get(field))
 
 
 @ROUTES.add(f"POST {_FIELD}", "Write a field.", schemas.DONE, body=schemas.Body(schemas.JSON, schemas.ANY))

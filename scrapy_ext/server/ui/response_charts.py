@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from markupsafe import Markup
 
-from scrapy_ext.api.platform.jobs import CRAWL_STATS
+from scrapy_ext.api.platform.jobs import stats_of
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.record_search import parts_of
 from scrapy_ext.server.store import Store
@@ -70,10 +70,9 @@ def _some(last: Sequence[MeasuredResponse], total: int) -> str:
 
 def _counted(metadata: Mapping[str, Any]) -> Mapping[int, int]:
     """Return all responses by status, as the crawl's stats have them."""
-    stats = metadata.get(CRAWL_STATS)
     return {
         int(name.removeprefix(_STATUS_STAT)): number
-        for name, number in (stats.items() if isinstance(stats, dict) else ())
+        for name, number in stats_of(metadata).items()
         if name.startswith(_STATUS_STAT) and name[-3:].isascii() and name[-3:].isdigit() and isinstance(number, int)
         if len(name) == len(_STATUS_STAT) + 3
     }

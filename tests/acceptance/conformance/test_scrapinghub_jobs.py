@@ -29,7 +29,9 @@ def test_a_job_is_scheduled_and_followed_to_its_end(project):
     assert [item["number"] for item in job.items.iter()] == [0, 1, 2, 3, 4]
     assert "answer 7" in [line["message"] for line in job.logs.iter()]
     assert [request["status"] for request in job.requests.iter()] == [200]
-    assert job.metadata.get("scrapystats") is None or job.metadata.get("frameworkstats")
+    stats = job.metadata.get("scrapystats")
+    assert (stats["item_scraped_count"], stats["finish_reason"]) == (5, "finished")
+    assert [each["scrapystats"] for each in project.jobs.iter(meta=["scrapystats"])] == [stats]
     (listed,) = project.jobs.list(has_tag=["a"])
     assert (listed["key"], listed["close_reason"]) == (job.key, "finished")
 

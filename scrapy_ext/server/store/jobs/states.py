@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, SHUTDOWN, TRANSITIONS, JobState
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, HOSTED_STATS, SHUTDOWN, TRANSITIONS, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.webhooks import JOB_CANCELLED, JOB_INTERRUPTED, STATE_EVENTS, JobEvent
 from scrapy_ext.api.violations import ContractError, Violation
@@ -70,7 +70,7 @@ CANCELLED: Final = "cancelled"
 #: Maximum characters of a reason in an activity message.
 _LONGEST_REASON: Final = 200
 #: Fields that a deletion removes: input and results of the job. Those that clients add for their own use stay.
-_REMOVED_FIELDS: Final = ("spider_args", "job_settings", "environment", "cmd_args", CRAWL_STATS, "scrapystats")
+_REMOVED_FIELDS: Final = ("spider_args", "job_settings", "environment", "cmd_args", CRAWL_STATS, HOSTED_STATS)
 _END_FIELDS: Final = ("finished_time", "completed_by", "close_reason", "cancelled_by")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, FINISHED, JobState
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, FINISHED, HOSTED_STATS, JobState
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.monitors import NewMonitor
 from scrapy_ext.server.store.engine.interface import Transaction
@@ -136,7 +136,7 @@ async def _facts(tx: Transaction, job: StoredJob) -> JobFacts:
     )
     ran = ran_for(job, job.changed)
     reason, (args, command) = job.metadata.get("close_reason"), arguments_of(job.metadata)
-    stats = [job.metadata.get(name) for name in ("scrapystats", CRAWL_STATS)]
+    stats = [job.metadata.get(name) for name in (HOSTED_STATS, CRAWL_STATS)]
     return JobFacts(
         key=job.key,
         spider=job.spider,

@@ -20,7 +20,7 @@ from scrapy_ext.api.platform.comparison import (
     compare_items,
     suggested_field,
 )
-from scrapy_ext.api.platform.jobs import CRAWL_STATS
+from scrapy_ext.api.platform.jobs import stats_of
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.http.forms import own_key
@@ -148,8 +148,7 @@ async def _compared(visit: Visit, jobs: Sequence[StoredJob]) -> dict[str, Any]:
 
 
 def _stats(job: StoredJob) -> Mapping[str, Any]:
-    found = job.metadata.get(CRAWL_STATS)
-    return found if isinstance(found, dict) else {}
+    return stats_of(job.metadata)
 
 
 def _shares(counts: Mapping[str, int], total: int) -> dict[str, float]:

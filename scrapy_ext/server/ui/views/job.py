@@ -13,7 +13,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.alerts import AlertTarget
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.error_groups import ErrorGroup
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, RUNS, JobState
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, HOSTED_STATS, RUNS, JobState
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.monitors.evaluating import log_errors
@@ -29,7 +29,7 @@ from scrapy_ext.server.ui.spider_runs import compared, earlier_runs
 
 #: Metadata with a place of its own on this page or another.
 _PLACED: Final = frozenset(
-    ("tags", "spider", "project", "state", "frontier", "waits_since", CRAWL_STATS, "scrapystats", RUNS)
+    ("tags", "spider", "project", "state", "frontier", "waits_since", CRAWL_STATS, HOSTED_STATS, RUNS)
 )
 #: Fields of a run's row.
 _OF_RUN: Final = ("start_time", "items", "responses", "close_reason")
@@ -185,7 +185,7 @@ async def _tag(visit: Visit) -> Response:
 async def _stats(visit: Visit) -> Response:
     context = await job_context(visit, "stats")
     stats: dict[str, Any] = {}
-    for group in ("scrapystats", CRAWL_STATS):
+    for group in (HOSTED_STATS, CRAWL_STATS):
         found = context["job"].metadata.get(group)
         stats |= found if isinstance(found, dict) else {}
     text = visit.text("q")

@@ -322,3 +322,18 @@ async def test_a_jobs_token_opens_that_jobs_data_only(server: RunningServer, htt
     async with Http(server.url, other, mine["auth"]) as thief:
         assert (await thief.get(f"/items/{other}")).status == 401
     assert (await http.get(f"/jobs/{mine['key']}/auth")).json == mine["auth"]
+
+
+@pytest.mark.parametrize("stored", ["frameworkstats", "scrapystats"])
+async def test_stats_of_a_job_are_read_by_both_of_their_names(http: Http, project: int, stored: str) -> None:
+    (job,) = (await http.post(f"/jobq/{project}/push", [{"spider": "a", "state": "running"}])).lines
+    stats = {"item_scraped_count": 3, "downloader/response_count": 7}
+    await http.post(f"/jobs/{job['key']}", json.dumps({stored: stats}).encode())
+    for name in ("frameworkstats", "scrapystats"):
+        assert (await http.get(f"/jobs/{job['key']}/{name}")).json == stats
+        (line,) = (await http.get(f"/jobq/{project}/list?state=running&jobmeta={name}")).lines
+        assert line[name] == stats
+    (metadata,) = (await http.get(f"/jobs/{job['key']}")).lines
+    assert {"frameworkstats", "scrapystats"} & {*metadata} == {stored}
+    (listed,) = (await http.get(f"/api/jobs/list.json?project={project}")).json["jobs"]
+    assert listed["responses_received"] == 7
