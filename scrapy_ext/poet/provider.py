@@ -31,6 +31,7 @@ from scrapy_ext.crawl.extraction.content import needed_of
 from scrapy_ext.crawl.extraction.doubtful import is_left_out
 from scrapy_ext.crawl.extraction.response_classes import FLAG
 from scrapy_ext.poet.middleware import set_lookup
+from scrapy_ext.poet.zyte_api_annotations import ZyteApiAnnotations
 
 
 class Screenshot(bytes):
@@ -81,6 +82,7 @@ class ExtractProvider(PageObjectInputProvider):
     def __init__(self, injector: Injector) -> None:
         super().__init__(injector)  # type: ignore[no-untyped-call]
         self._params: dict[str, Any] = names.EXTRACT_API_PARAMS.read(injector.crawler.settings)
+        self._annotations = ZyteApiAnnotations()
         set_lookup(injector.crawler, self.fields_for)
 
     async def __call__(
@@ -108,9 +110,10 @@ class ExtractProvider(PageObjectInputProvider):
         if request.meta.get("extract_api") is False:
             return {}
         needed = {dependency for dependency, _ in self.injector.build_plan(request).dependencies}
+        callback = get_callback(request, self.injector.spider)
+        self._annotations.check(callback, needed)
         if needed.isdisjoint(_OUTPUTS):
             return {}
-        callback = get_callback(request, self.injector.spider)
         uses_response = is_callback_requiring_scrapy_response(callback, request.callback)
         wants_page = uses_response or AnyResponse in needed
         return _fields(needed, _asked(request), self._params, wants_page=wants_page)
