@@ -22,7 +22,8 @@ class LineDisplay:
     """A line every ten seconds, also while the source is waited for."""
 
     def __init__(self) -> None:
-        self._project = 0
+        #: None until the source has responded.
+        self._project: int | None = None
         self._rows: Sequence[Row] = ()
         self._done, self._total = 0, 0
 
@@ -39,9 +40,15 @@ class LineDisplay:
         """Write the lines, until it is cancelled."""
         while True:
             await asyncio.sleep(_EVERY)
-            jobs = f"{self._done} of {self._total} finished jobs compared"
-            sys.stderr.write(f"project {self._project}: {jobs}; copied so far: {copied_text(self._rows)}\n")
+            sys.stderr.write(f"{self.line()}\n")
             sys.stderr.flush()
+
+    def line(self) -> str:
+        """Return the line of now."""
+        if self._project is None:
+            return "waiting for the source; nothing is copied yet"
+        jobs = f"{self._done} of {self._total} finished jobs compared"
+        return f"project {self._project}: {jobs}; copied so far: {copied_text(self._rows)}"
 
 
 class BarDisplay:

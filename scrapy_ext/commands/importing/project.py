@@ -17,6 +17,7 @@ from scrapy_ext.commands.importing.context import (
     ABSENT,
     COLLECTIONS,
     JOBS,
+    PARTS,
     PERIODIC,
     PROGRESS,
     SETTINGS,
@@ -54,8 +55,19 @@ async def import_project(project: ProjectImport) -> None:
     await _note_frontiers(project)
     if project.options.dry_run:
         await _note_size(project)
+    if _is_empty(project):
+        project.note("project", "the source has nothing in it: check its number", number=0)
     for part, reason in _NEVER:
         project.note(part, reason, number=0)
+
+
+def _is_empty(project: ProjectImport) -> bool:
+    """Return true if an import of everything has found nothing in the source. A server of this package has all
+    projects, also those that nobody has used."""
+    options = project.options
+    found = [row.copied_before or row.copied or row.would_copy for row in project.rows.values()]
+    found += [note.not_copied for note in project.notes]
+    return options.since is None and options.parts.issuperset(PARTS) and not any(found)
 
 
 async def _settings(project: ProjectImport) -> None:

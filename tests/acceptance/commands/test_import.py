@@ -292,6 +292,17 @@ def test_a_dry_run_copies_nothing(servers: Servers, project: int) -> None:
     assert {method for method, _ in relay.requests} == {"GET"}
 
 
+def test_a_project_without_content_in_the_source_is_reported(servers: Servers, project: int) -> None:
+    for options in ((), ("--dry-run",)):
+        done = servers.imported("--project", str(project), *options)
+        assert done.returncode == 0
+        assert rows(done)["project"]["reason"] == "the source has nothing in it: check its number"
+    assert "project" not in rows(servers.imported("--project", str(project), "--only", "collections"))
+    servers.fill(project)
+    assert "project" not in rows(servers.imported("--project", str(project)))
+    assert "project" not in rows(servers.imported("--project", str(project)))
+
+
 def test_only_chosen_parts_and_jobs_since_a_time_are_copied(servers: Servers, project: int) -> None:
     servers.fill(project, items=4)
     done = servers.imported("--project", str(project), "--only", "items,collections", "--since", "2020-01-01")
