@@ -134,6 +134,7 @@ def records_result(
     for record in records:
         text = record.text.encode("utf-8", "replace")
         if lines and size + len(text) + 1 > max_bytes:
+            made.setdefault("cut", "More records do not fit into max_bytes. Continue with next_cursor, or raise it.")
             break
         if len(text) > max_bytes:
             shown = _piece(text[:max_bytes], is_last=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,9 +118,18 @@ class Tool(Generic[A]):
             return msgspec.convert(arguments, self.arguments, strict=False)
         except (msgspec.ValidationError, RecursionError) as error:
             place = str(error).partition(" - at ")
-            field = place[2].strip("`").removeprefix("$").removeprefix(".") or "arguments"
-            known = ", ".join(self.arguments.__struct_fields__)
-            raise refused(field[:60], place[0][:200], f"The arguments of {self.name} are {known}.") from None
+            field = place[2].strip("`").removeprefix("$").removeprefix(".")
+            raise refused(field[:60] or "arguments", place[0][:200], self._remedy(field)) from None
+
+    def _remedy(self, field: str) -> str:
+        """Return the values or the description of a wrong argument; without one, the names of all arguments."""
+        argument = re.split(r"[.\[]", field, maxsplit=1)[0]
+        schema = self.schema["properties"].get(argument, {})
+        if "enum" in schema:
+            return f"Write one of {', '.join(schema['enum'])}."
+        if "description" in schema:
+            return f"{argument}: {schema['description']}"
+        return f"The arguments of {self.name} are {', '.join(self.schema['properties'])}."
 
 
 def _simple(schema: dict[str, Any]) -> dict[str, Any]:

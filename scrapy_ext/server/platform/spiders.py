@@ -16,7 +16,7 @@ from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
 from scrapy_ext.api.platform.projects import Project
-from scrapy_ext.api.platform.versions import LOCAL
+from scrapy_ext.api.platform.versions import LOCAL, SpiderInfo
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import Page
 from scrapy_ext.server.http import bodies, schemas
@@ -39,12 +39,24 @@ ROUTES: Final = Routes()
 _PLACE: Final[schemas.Schema] = {"type": "string", "pattern": r"^([0-9]{1,18}/)?[0-9]{1,18}$"}
 _TIME: Final[schemas.Schema] = {"type": ["string", "null"]}
 _TAGS: Final[schemas.Schema] = schemas.array(schemas.NAME)
+_ARGUMENT: Final[schemas.Schema] = schemas.record(
+    {
+        "name": schemas.STRING,
+        "required": {"type": "boolean"},
+        "default": schemas.STRING,
+        "annotation": schemas.STRING,
+        "help": schemas.STRING,
+    },
+    "name",
+)
 _LISTED: Final[schemas.Schema] = schemas.record(
     {
         "id": schemas.STRING,
         "tags": schemas.STRINGS,
         "type": schemas.STRING,
         "version": {"type": ["string", "null"]},
+        "summary": schemas.STRING,
+        "arguments": schemas.array(_ARGUMENT),
     },
     "id",
     "tags",
@@ -144,36 +156,44 @@ def _first(call: Call) -> int:
     parameters=(
         schemas.Parameter("project", "the project", schemas.NUMBER, required=True),
         schemas.Parameter("spider", "only spiders with these names", schemas.STRINGS),
+        schemas.Parameter(
+            "described", "with the summary and the arguments of each spider, if its code is known", schemas.FLAG
+        ),
     ),
 )
 async def _list(call: Call) -> Response:
     project = call.asked_project()
     named = set(call.all("spider"))
     tags = {spider.name: spider.tags for spider in await call.store.spiders.listed(project)}
-    spiders = [
-        {"id": name, "tags": tags.get(name, []), "type": "manual", "version": version}
-        for name, version in (await spiders_of(call, project)).items()
-        if not named or name in named
-    ]
+    is_described = call.query.get("described") in ("1", "Y")
+    spiders: list[dict[str, Any]] = []
+    for name, (version, code) in (await spiders_of(call, project)).items():
+        if not named or name in named:
+            spiders.append({"id": name, "tags": tags.get(name, []), "type": "manual", "version": version})
+            if is_described and code is not None:
+                spiders[-1] |= {"summary": code.summary, "arguments": code.arguments}
     return json({"status": "ok", "spiders": spiders})
 
 
-async def spiders_of(call: Call, project: int) -> dict[str, str | None]:
-    """Return the spiders of the current version, with its name; without one, known names and those of the server's
-    local project."""
+_Known = tuple[str | None, SpiderInfo | None]
+
+
+async def spiders_of(call: Call, project: int) -> dict[str, _Known]:
+    """Return the spiders of the current version, with its name and what its check read; without one, known names and
+    the spiders of the server's local project."""
     version = await call.store.versions.current(project)
     if version is not None:
         found = await call.store.versions.spiders(project)
-        return {spider.name: version for spider in found if not spider.name.startswith(SCRIPT)}
-    known = [spider.name for spider in await call.store.spiders.listed(project)]
-    return {**dict.fromkeys(known), **dict.fromkeys(await _local(environments_of(call), project), LOCAL)}
+        return {spider.name: (version, spider) for spider in found if not spider.name.startswith(SCRIPT)}
+    named: dict[str, _Known] = {spider.name: (None, None) for spider in await call.store.spiders.listed(project)}
+    return named | {spider.name: (LOCAL, spider) for spider in await _local(environments_of(call), project)}
 
 
-async def _local(environments: Environments | None, project: int) -> list[str]:
+async def _local(environments: Environments | None, project: int) -> list[SpiderInfo]:
     if environments is None:
         return []
     try:
-        return [each.name for each in await environments.spiders(project) if not each.name.startswith(SCRIPT)]
+        return [each for each in await environments.spiders(project) if not each.name.startswith(SCRIPT)]
     except BuildError:  # reported to the caller that runs a job of it
         return []
 

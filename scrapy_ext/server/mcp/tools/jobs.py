@@ -46,6 +46,8 @@ TOOLS: Final = Tools()
 #: Errors of a job's log in its details, and characters of each.
 _ERRORS: Final = 10
 _ERROR_CHARACTERS: Final = 2000
+#: Characters of them from the beginning; the others are from the end.
+_ERROR_BEGINNING: Final = 500
 #: Levels of log records as in Python's ``logging``.
 _ERROR_LEVEL: Final = 40
 #: Seconds between two polls of a job: the first, and the longest.
@@ -53,8 +55,6 @@ _FIRST_POLL: Final = 0.25
 _LONGEST_POLL: Final = 2.0
 #: Seconds of a wait.
 LONGEST_WAIT: Final = 60
-#: Statuses with which a poll is repeated.
-_TEMPORARY: Final = (429, 503)
 
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Spider = Annotated[str, Meta(min_length=1, max_length=MAX_NAME, description="Name of a spider of the project.")]
@@ -77,9 +77,10 @@ class ListJobs(Listing, frozen=True, kw_only=True):
 @TOOLS.add(
     "list_jobs",
     "List jobs",
-    "List the jobs of a project, the newest first: key, spider, state, close_reason (why it ended), numbers of items, "
-    "responses and errors. A finished job has a verdict (red: it failed; amber: it has errors or few items; green; "
-    "unjudged: none yet), its reasons, and its most frequent error. elapsed is in milliseconds; times are UTC.",
+    "List the jobs of a project, the newest first: id (key of the job), spider, state, close_reason (why it ended), "
+    "numbers of items, responses and errors. A finished job has a verdict (red: it failed; amber: it has errors or few "
+    "items; green; none: it was cancelled; unjudged: not known yet), its reasons, and its most frequent error. elapsed "
+    "is in milliseconds; times are UTC.",
     ListJobs,
     idempotent=True,
 )
@@ -128,7 +129,7 @@ class OfJob(Bounded, frozen=True, kw_only=True):
 )
 async def _get_job(services: Services, arguments: OfJob) -> Result:
     key = JobKey.parse(arguments.job)
-    listed = await _listed(services, key)
+    listed = await listed_job(services, key)
     metadata = decoded(await services.call(ApiCall(path=path_of("jobs", *key))), dict[str, Any])
     errors = await _errors(services, key) if listed.errors_count else []
     shown = {
@@ -147,12 +148,14 @@ async def _errors(services: Services, key: JobKey) -> list[dict[str, Any]]:
         message = error.get("message")
         if isinstance(message, str) and len(message) > _ERROR_CHARACTERS:
             left = len(message) - _ERROR_CHARACTERS
-            error["message"] = message[:_ERROR_CHARACTERS]
-            error["cut"] = f"{left} characters of the message are left out; list_log has them"
+            # The first line says what was processed, the last ones of a traceback which error it was, and where.
+            error["message"] = f"{message[:_ERROR_BEGINNING]}\n[…]\n{message[_ERROR_BEGINNING - _ERROR_CHARACTERS :]}"
+            error["cut"] = f"{left} characters at […] of the message are left out; list_log has them"
     return errors
 
 
-async def _listed(services: Services, key: JobKey) -> JudgedJob:
+async def listed_job(services: Services, key: JobKey) -> JudgedJob:
+    """Return the state and numbers of a job; raises :class:`ApiError` (404)."""
     found = await _judged(services, key.project, pairs(("job", str(key))))
     if not found.jobs:
         raise ApiError(f"There is no job {key}. Use list_jobs to find one.", 404)
@@ -174,17 +177,22 @@ class WaitForJob(Arguments, frozen=True, kw_only=True):
 )
 async def _wait_for_job(services: Services, arguments: WaitForJob) -> Result:
     key, end = JobKey.parse(arguments.job), time.monotonic() + arguments.seconds
-    found = await _listed(services, key)
+    found = await listed_job(services, key)
     poll = _FIRST_POLL
+    facts: dict[str, str] = {}
     while not _is_over(found) and (left := end - time.monotonic()) > 0:
         await asyncio.sleep(min(poll, left))
         poll = min(2 * poll, _LONGEST_POLL)
         try:
-            found = await _listed(services, key)
+            found = await listed_job(services, key)
         except ApiError as error:
-            if error.status not in _TEMPORARY:
+            if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+                # A server that is shutting down waits for this call, and never answers another poll.
+                facts["note"] = "The platform is busy or shutting down. Call this again in some seconds."
+                break
+            if error.status != HTTPStatus.TOO_MANY_REQUESTS:
                 raise
-    return object_result(found, None, _WAIT_BYTES, {"finished": _is_over(found)})
+    return object_result(found, None, _WAIT_BYTES, {"finished": _is_over(found), **facts})
 
 
 #: Bytes of the state of one job.
@@ -248,7 +256,8 @@ class StopJob(Arguments, frozen=True, kw_only=True):
 @TOOLS.add(
     "stop_job",
     "Stop a job",
-    "Stop a pending or running job. A running crawl ends in an orderly way and keeps what it has stored.",
+    "Stop a pending or running job. A running crawl ends in an orderly way and keeps what it has stored: follow it "
+    "with wait_for_job. The fact stopping is false for a job that has finished.",
     StopJob,
     Need.RUN,
     destructive=True,
@@ -256,6 +265,8 @@ class StopJob(Arguments, frozen=True, kw_only=True):
 )
 async def _stop_job(services: Services, arguments: StopJob) -> Result:
     key = JobKey.parse(arguments.job)
+    if _is_over(await listed_job(services, key)):
+        return Result({"job": str(key), "stopping": False, "finished": True})
     await _send(services, "/api/jobs/stop.json", ("project", key.project), ("job", str(key)))
     return Result({"job": str(key), "stopping": True})
 

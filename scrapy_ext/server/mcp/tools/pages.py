@@ -16,7 +16,14 @@ from scrapy_ext.server.mcp.tool import Bounded, Tools
 
 TOOLS: Final = Tools()
 
-_Url = Annotated[str, Meta(min_length=1, max_length=8192, description="Address of the page, with http or https.")]
+_Url = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=8192,
+        description="Address of the page, with http or https and a host name, not an IP address.",
+    ),
+]
 
 
 _Browser = Annotated[
@@ -27,7 +34,11 @@ _Browser = Annotated[
 class FetchPage(Bounded, frozen=True, kw_only=True):
     url: _Url
     content: Annotated[
-        Literal["main", "all"], Meta(description="main: the main content of the page; all: whatever the page shows.")
+        Literal["main", "all"],
+        Meta(
+            description="main: the main content of the page, perhaps without its title, and with text that the page "
+            "hides, such as closed tabs; all: whatever the page shows."
+        ),
     ] = "main"
     links: Annotated[bool, Meta(description="false: without the addresses of links, which makes it shorter.")] = True
     images: Annotated[bool, Meta(description="false: without images.")] = True

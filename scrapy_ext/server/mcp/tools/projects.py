@@ -55,12 +55,14 @@ class ListSpiders(Listing, frozen=True, kw_only=True):
 @TOOLS.add(
     "list_spiders",
     "List spiders",
-    "List the spiders of a project: those of its current version, or without one those that jobs and schedules name.",
+    "List the spiders of a project: those of its current version, or without one those that jobs and schedules name. "
+    "id is the name that run_spider takes. If the code is known, summary says what the spider does, and arguments has "
+    "its arguments: name, required, default and annotation (type) as Python source, help.",
     ListSpiders,
     idempotent=True,
 )
 async def _list_spiders(services: Services, arguments: ListSpiders) -> Result:
-    query = pairs(("project", arguments.project))
+    query = pairs(("project", arguments.project), ("described", "1"))
     answer = await services.call(ApiCall(path="/api/spiders/list.json", query=query))
     return _page(decoded(answer, _SpiderList).spiders, arguments)
 

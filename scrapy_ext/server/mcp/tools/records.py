@@ -22,18 +22,27 @@ from scrapy_ext.server.mcp.services import (
     path_of,
 )
 from scrapy_ext.server.mcp.tool import Job, Listing, Tools
+from scrapy_ext.server.mcp.tools.jobs import listed_job
 
 TOOLS: Final = Tools()
 
 #: The key that the platform adds, after the members of an item and before those of a log record.
 _KEY_LAST: Final = re.compile(rb',?"_key":"([0-9/]{1,90})"\}\s*$')
 _KEY_FIRST: Final = re.compile(rb'^\{"_key":"([0-9/]{1,90})",?')
+#: Characters of the name of a missing field.
+_SHOWN: Final = 60
+_NO_MATCH: Final = "No item meets the conditions. Names of fields must be as the items have them, also in case."
 
 
 class ListItems(Listing, frozen=True, kw_only=True):
     job: Job
     fields: Annotated[
-        list[str], Meta(max_length=100, description="Only these fields of each item; all by default.")
+        list[str],
+        Meta(
+            max_length=100,
+            description="Only these fields of each item; all by default. The fact missing_fields has those that no "
+            "item of the result has.",
+        ),
     ] = msgspec.field(default_factory=list)
     filter: Annotated[
         list[list[Any]],
@@ -100,13 +109,21 @@ async def _records(
             f"A record has over {len(answer.body)} bytes, which is more than a tool reads. Read it with scrapy "
             "platform items."
         )
+    facts: dict[str, Any] = {}
+    if not lines and after is None:
+        await listed_job(services, key)  # a job that does not exist has no records either
+        if filters and isinstance(arguments, ListItems):
+            facts["note"] = _NO_MATCH
     more = len(lines) == count or not answer.is_whole
-    shown = [_record(line, fields) for line in lines[: arguments.limit]]
-    return records_result(shown, arguments.max_bytes, more=more)
+    absent = set(fields) if lines else set()
+    shown = [_record(line, fields, absent) for line in lines[: arguments.limit]]
+    if absent:
+        facts["missing_fields"] = sorted(name[:_SHOWN] for name in absent)
+    return records_result(shown, arguments.max_bytes, facts, more=more)
 
 
-def _record(line: bytes, fields: frozenset[str]) -> Record:
-    """Return a record, and its key as cursor."""
+def _record(line: bytes, fields: frozenset[str], absent: set[str]) -> Record:
+    """Return a record, and its key as cursor; remove the fields that it has from ``absent``."""
     if (found := _KEY_LAST.search(line)) is not None:
         own = line[: found.start()] + b"}"
     elif (found := _KEY_FIRST.search(line)) is not None:
@@ -115,5 +132,6 @@ def _record(line: bytes, fields: frozenset[str]) -> Record:
         raise ApiError("The platform returned a record without a key. Check that PLATFORM_URL leads to it.")
     if fields:
         members = decoded_json(own, dict[str, msgspec.Raw])
+        absent.difference_update(members)
         own = msgspec.json.encode({name: value for name, value in members.items() if name in fields})
     return Record(found[1].decode(), own.decode("utf-8", "replace"))

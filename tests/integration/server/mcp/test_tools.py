@@ -98,6 +98,33 @@ async def test_items_are_filtered_and_shortened_to_fields(
     assert "must have one of the operators" in refused.data
 
 
+async def test_a_field_that_no_item_has_is_named(offering: RunningServer, platform: Http, project: int) -> None:
+    key = await with_items(platform, project, [{"name": "lamp", "price": 3}, {"name": "desk", "brand": "A"}])
+    async with agent(offering.url, offering.platform_key) as client:
+        some = await called(client, "list_items", job=key, fields=["name", "brand", "nmae", "cost"])
+        all_known = await called(client, "list_items", job=key, fields=["name", "brand"])
+        none = await called(client, "list_items", job=key, filter=[["nmae", "=", ["lamp"]]])
+        nothing_logged = await called(client, "list_log", job=key, level=40)
+    assert some.facts["missing_fields"] == ["cost", "nmae"]
+    assert "missing_fields" not in all_known.facts
+    assert none.records == []
+    assert "No item meets the conditions" in none.facts["note"]
+    assert (nothing_logged.is_error, "note" in nothing_logged.facts) == (False, False)
+
+
+@pytest.mark.parametrize("tool", ["list_items", "list_log", "get_job", "wait_for_job", "stop_job"])
+async def test_a_job_that_does_not_exist_is_an_error_of_each_tool(
+    offering: RunningServer, platform: Http, project: int, tool: str
+) -> None:
+    key = await new_job(platform, project)
+    async with agent(offering.url, offering.platform_key) as client:
+        missing = await called(client, tool, job=f"{project}/1/77")
+        if tool.startswith("list_"):
+            assert (await called(client, tool, job=key)).records == []
+    assert (missing.is_error, missing.facts["status"]) == (True, 404)
+    assert "Use list_jobs to find one" in str(missing.data)
+
+
 async def test_the_items_of_a_running_job_are_followed(offering: RunningServer, platform: Http, project: int) -> None:
     key = await with_items(platform, project, [{"number": 0}, {"number": 1}])
     async with agent(offering.url, offering.platform_key) as client:
@@ -118,9 +145,11 @@ async def test_a_result_has_no_more_bytes_than_were_asked_for(
     async with agent(offering.url, offering.platform_key) as client:
         replies = await pages_of(client, "list_items", job=key, limit=200, max_bytes=4096)
         assert all(len((reply.data or "").encode()) <= 4096 for reply in replies)
-        whole = [reply for reply in replies if "cut" not in reply.facts]
+        shortened = [reply for reply in replies if "The record has" in reply.facts.get("cut", "")]
+        whole = [reply for reply in replies if reply not in shortened]
         assert [item for reply in whole for item in reply.records] == [*items, {"number": 51}]
-        (cut,) = [reply for reply in replies if "cut" in reply.facts]
+        assert "do not fit into max_bytes" in replies[0].facts["cut"]
+        (cut,) = shortened
         assert cut.data is not None
         assert cut.data.startswith('{"number":50,"text":"éé')
         assert "400023 bytes" in cut.facts["cut"]
@@ -145,7 +174,7 @@ async def test_a_job_comes_with_its_stats_and_the_first_errors_of_its_log(
     offering: RunningServer, platform: Http, project: int
 ) -> None:
     key = await new_job(platform, project)
-    logs = [{"time": n, "level": 40 if n % 2 else 20, "message": f"line {n} " + "x" * 5000} for n in range(40)]
+    logs = [{"time": n, "level": 40 if n % 2 else 20, "message": f"line {n} {'x' * 5000} end {n}"} for n in range(40)]
     assert (await platform.post(f"/logs/{key}", logs)).status == 200
     stats = {"frameworkstats": {"finish_reason": "finished"}}
     assert (await platform.post(f"/jobs/{key}", json.dumps(stats).encode())).status == 200
@@ -154,7 +183,9 @@ async def test_a_job_comes_with_its_stats_and_the_first_errors_of_its_log(
         assert reply.json["metadata"]["frameworkstats"] == {"finish_reason": "finished"}
         assert (reply.facts["errors_count"], reply.facts["errors_shown"]) == (20, 10)
         assert [error["message"][:7] for error in reply.json["errors"][:2]] == ["line 1 ", "line 3 "]
-        assert "characters of the message are left out" in reply.json["errors"][0]["cut"]
+        # The end of a traceback says which error it was.
+        assert [error["message"][-6:] for error in reply.json["errors"][:2]] == [" end 1", " end 3"]
+        assert "3013 characters at […] of the message are left out" in reply.json["errors"][0]["cut"]
         # The rest of a long result follows with its cursor.
         parts = await pages_of(client, "get_job", job=key, max_bytes=2048)
         assert json.loads("".join(part.data or "" for part in parts)) == reply.json
@@ -216,6 +247,8 @@ async def test_an_agent_runs_follows_and_stops_a_job(offering: RunningServer, pl
         assert (await called(client, "stop_job", job=key)).facts["stopping"] is True
         waited = await waiting
         assert (waited.facts["finished"], waited.json["close_reason"]) == (True, "cancelled")
+        over = await called(client, "stop_job", job=key)
+        assert over.facts == {"job": key, "stopping": False, "finished": True}
 
 
 async def test_an_agent_adds_lists_and_removes_schedules(offering: RunningServer, project: int) -> None:
@@ -242,7 +275,13 @@ async def test_an_agent_adds_lists_and_removes_schedules(offering: RunningServer
         ("list_jobs", {"project": -1}, "project: Expected `int` >= 0"),
         ("list_jobs", {"project": 1, "limit": 1000}, "limit: Expected `int` <= 200"),
         ("list_jobs", {"project": 1, "cursor": "1/2"}, "cursor: is not a cursor of this tool"),
+        ("list_jobs", {"project": 1, "state": "done"}, "Write one of finished, pending, running."),
         ("list_items", {"job": "1/2"}, "job: Expected `str` matching regex"),
+        ("list_items", {"job": "1/2"}, "Key of the job: PROJECT/SPIDER/NUMBER."),
+        ("list_items", {"job": "1/2/3", "filter": ["price > 20"]}, "[field, operator, [arguments]]"),
+        ("run_spider", {"project": 1, "tags": []}, "The arguments of run_spider are project, spider, arguments,"),
+        ("run_spider", {"project": 1, "spider": "s", "arguments": {"page": 2}}, 'such as {"category": "books"}'),
+        ("list_items", {}, "The arguments of list_items are job, fields, filter, cursor, max_bytes, limit."),
         ("list_items", {"job": "1/2/3", "cursor": "1/2/4/5"}, "cursor: is of another job"),
         ("list_items", {"job": "1/2/3", "cursor": "x"}, "cursor: must be"),
         ("get_job", {"job": "1/2/3", "max_bytes": 10}, "max_bytes: Expected `int` >= 1024"),

@@ -80,6 +80,9 @@ async def test_jobs_and_lists_go_by_the_current_version(http: Http, project: int
     await deploy(http, project, "1.0", packed.egg())
     listed = (await http.get(f"/api/spiders/list.json?project={project}")).json["spiders"]
     assert listed == [{"id": name, "tags": [], "type": "manual", "version": "1.0"} for name in ("books", "news")]
+    described = (await http.get(f"/api/spiders/list.json?project={project}&spider=books&described=1")).json["spiders"]
+    arguments = [{"name": "category", "required": True}, {"name": "page", "default": "1", "annotation": "int"}]
+    assert described == [{**listed[0], "summary": "Books of the shop.", "arguments": arguments}]
     refused = await run(http, project, "boks")
     assert refused.status == 400
     assert "'boks' is no spider of version 1.0" in refused.json["message"]

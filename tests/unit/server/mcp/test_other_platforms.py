@@ -29,6 +29,9 @@ class HostedPlatform:
         if call.path == "/api/jobs/list.json":
             assert dict(call.query)["project"] == "3"
             return ApiAnswer(JOBS, is_whole=True)
+        if call.path == "/api/spiders/list.json":
+            assert dict(call.query) == {"project": "3", "described": "1"}
+            return ApiAnswer(b'{"status": "ok", "spiders": [{"id": "books", "tags": []}]}', is_whole=True)
         raise ApiError("Not found.", self.status)
 
     async def extract(self, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,6 +44,33 @@ async def test_a_platform_without_names_has_numbers() -> None:
     assert result.data == '{"id":3,"name":null}\n{"id":7,"name":null}'
     with pytest.raises(ApiError):
         await tool.call(HostedPlatform(503), {})
+
+
+async def test_a_platform_without_descriptions_of_spiders_has_names() -> None:
+    tool = next(each for each in projects.TOOLS if each.name == "list_spiders")
+    assert (await tool.call(HostedPlatform(404), {"project": 3})).data == '{"id":"books","tags":[]}'
+
+
+class EndingPlatform(HostedPlatform):
+    """A platform that answers one call, and then shuts down."""
+
+    refused = 0
+
+    async def call(self, call: ApiCall) -> ApiAnswer:
+        self.refused += self.status == 503
+        answer = await super().call(call)
+        if call.path == "/api/jobs/list.json":
+            self.status = 503
+        return answer
+
+
+async def test_a_wait_ends_when_the_platform_shuts_down() -> None:
+    tool = next(each for each in jobs.TOOLS if each.name == "wait_for_job")
+    platform = EndingPlatform(404)
+    result = await tool.call(platform, {"job": "3/1/1", "seconds": 10})
+    assert platform.refused == 1
+    assert (result.is_error, result.facts["finished"]) == (False, False)
+    assert "Call this again" in result.facts["note"]
 
 
 async def test_a_platform_without_verdicts_lists_its_jobs_all_the_same() -> None:

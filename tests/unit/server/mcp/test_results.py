@@ -65,7 +65,8 @@ def test_as_many_records_as_fit_are_shown() -> None:
     records = numbered(["a" * 8] * 10, 0)
     result = records_result(records, 33)  # three lines of eleven bytes
     assert (result.facts["records"], result.facts["next_cursor"]) == (3, "3")
-    assert "next_cursor" not in records_result(records, 1024).facts
+    assert "do not fit into max_bytes" in result.facts["cut"]
+    assert not {"cut", "next_cursor"} & set(records_result(records, 1024).facts)
     assert records_result(records, 1024, more=True).facts["next_cursor"] == "10"
     assert records_result(records, 1024).facts["last_cursor"] == "10"
     assert records_result([], 1024, more=False).facts == {"records": 0}
