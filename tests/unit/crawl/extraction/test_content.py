@@ -154,7 +154,9 @@ def test_meta_that_is_no_dict_is_reported(fields):
 def test_fields_in_the_key_of_automap_are_refused_and_not_left_out(meta):
     request = Request(URL, meta={**meta, "extract_api_automap": {"product": True}})
     assert is_routed(request, transparent=False)
-    with pytest.raises(ContractError, match=r'automap"\]: must be True or False, got a dict\. Write the fields into meta'):
+    with pytest.raises(
+        ContractError, match=r'automap"\]: must be True or False, got a dict\. Write the fields into meta'
+    ):
         content_of(request, {})
 
 
