@@ -18,8 +18,9 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import Final
 
-#: Maximum bytes of all filters of a process; a growing filter has two sizes for a while.
-MAX_BYTES: Final = 256 * 1024 * 1024
+#: Maximum bytes of all filters of a process: 256 MiB for large ones, whose sizes are powers of two, and room for small
+#: ones. A growing filter has two sizes for a while.
+MAX_BYTES: Final = 320 * 1024 * 1024
 _SMALLEST: Final = 32 * 1024
 #: Maximum bytes of a small filter, and the share of all bytes that is for small ones: slots that begin find room beside
 #: large ones, whose filters would take long to load again.
