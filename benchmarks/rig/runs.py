@@ -58,9 +58,20 @@ RUNS: Final = (
     ),
     Run(
         "platform_collections",
-        {"sizes": [1_000_000, 3_000_000], "text": 0, "minutes": 25.0, "store": "postgresql"},
-        minutes=4,
+        {"sizes": [1_000_000, 3_000_000, 10_000_000, 30_000_000], "text": 0, "minutes": 25.0, "store": "postgresql"},
+        minutes=30,
         variant="keys-postgresql",
+    ),
+    Run(
+        "platform_collections",
+        {
+            "sizes": [1_000_000, 3_000_000, 10_000_000, 30_000_000],
+            "text": 0,
+            "minutes": 25.0,
+            "store": "postgresql-large",
+        },
+        minutes=30,
+        variant="keys-postgresql-large",
     ),
     Run("platform_small_gets", {"gets": 3000, "rounds": 3}, minutes=2),
     Run("platform_frontier", {"to": 100_000_000.0, "minutes": 60.0}, minutes=30),
@@ -72,7 +83,7 @@ RUNS: Final = (
     ),
     Run("pages", {"rounds": 3}, minutes=2),
     Run("jobs", {"rounds": 5}, minutes=2),
-    Run("many_jobs", {"sizes": [10_000, 100_000], "chunks": 1_000_000}, minutes=5),
+    Run("many_jobs", {"sizes": [10_000, 100_000, 1_000_000], "chunks": 1_000_000}, minutes=25),
     # ── deletions, deliveries and downloads ──
     Run("deletion", {"items": 500_000, "seconds": 3.0, "rounds": 2}, minutes=3),
     Run("downloads", {"items": 300_000, "rounds": 2}, minutes=3),
