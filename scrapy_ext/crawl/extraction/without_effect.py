@@ -62,6 +62,7 @@ WITHOUT_EFFECT: Final = (
 
 #: Priority of the values that Scrapy's commands set.
 _OF_COMMANDS: Final = SETTINGS_PRIORITIES["command"]
+_OF_ADDONS: Final = SETTINGS_PRIORITIES["addon"]
 
 
 def warnings_of(settings: BaseSettings) -> Iterator[str]:
@@ -69,6 +70,7 @@ def warnings_of(settings: BaseSettings) -> Iterator[str]:
     default."""
     if not names.EXTRACT_API_TRANSPARENT_MODE.read(settings):
         return
+    yield from _handlers(settings)
     for row in WITHOUT_EFFECT:
         given = [name for name in row.settings if _is_given(settings, name)]
         if given:
@@ -78,6 +80,24 @@ def warnings_of(settings: BaseSettings) -> Iterator[str]:
                 + (f" Instead: {row.instead}." if row.instead else "")
                 + " Requests with the meta key extract_api False go to the site directly"
             )
+
+
+def _handlers(settings: BaseSettings) -> Iterator[str]:
+    """Yield a warning for a download handler that an add-on has set after this package's add-on, which routes requests
+    only where it finds none."""
+    if (settings.getpriority("EXTRACT_API_TRANSPARENT_MODE") or 0) > _OF_ADDONS:
+        return
+    for scheme in ("http", "https"):
+        handler = settings.getdict("DOWNLOAD_HANDLERS").get(scheme)
+        path = handler if isinstance(handler, str) else f"{getattr(handler, '__module__', 'scrapy')}."
+        if handler is not None and not path.startswith("scrapy."):
+            name = handler if isinstance(handler, str) else getattr(handler, "__qualname__", handler)
+            yield (
+                f"DOWNLOAD_HANDLERS names {name} for {scheme}, which an add-on has set after that of scrapy-ext: "
+                "requests that go to sites directly, such as those for robots.txt, use it. Remove that add-on from "
+                "ADDONS, or set EXTRACT_API_TRANSPARENT_MODE to say which requests are routed"
+            )
+            return
 
 
 def _is_given(settings: BaseSettings, name: str) -> bool:

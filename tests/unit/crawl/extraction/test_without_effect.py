@@ -45,6 +45,18 @@ def test_crawls_whose_requests_are_not_routed_give_no_warning():
     assert list(warnings_of(settings_of({"DNS_TIMEOUT": 1}, transparent=False))) == []
 
 
+def test_a_handler_of_an_add_on_after_this_packages_is_named():
+    settings = Settings()
+    settings.set("EXTRACT_API_TRANSPARENT_MODE", value=True, priority="addon")
+    assert list(warnings_of(settings)) == []
+    handler = "scrapy_zyte_api.handler.ScrapyZyteAPIHTTPSDownloadHandler"
+    settings.set("DOWNLOAD_HANDLERS", {"https": handler}, priority="addon")
+    [warning] = warnings_of(settings)
+    assert warning.startswith(f"DOWNLOAD_HANDLERS names {handler} for https, which an add-on has set after")
+    settings.set("EXTRACT_API_TRANSPARENT_MODE", value=True, priority="project")
+    assert list(warnings_of(settings)) == []
+
+
 #: Beginnings of the names of all other settings of Scrapy, each of which works with routed requests, does not concern
 #: requests, or is reported otherwise (docs/reference/plain-scrapy.rst).
 EXAMINED = (
