@@ -32,8 +32,8 @@ from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, Artic
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.fields.dates import Dates
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
+from scrapy_ext.server.extraction.auto.fields.page_dates import Dates
 from scrapy_ext.server.extraction.auto.items import Article, Audio, DetailsMetadata, Image, Video
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_line
 from scrapy_ext.server.extraction.auto.page.clean_html import LIBRARY_FAULTS, cleaned, html_of, paragraphs

@@ -1,4 +1,4 @@
-"""Dates and times: read as people and machines write them, written as ISO 8601, never guessed; and those of a page.
+"""Dates and times: read as people and machines write them, written as ISO 8601, never guessed.
 
 A date without a time gets midnight and, like a time without a zone, no zone. Of several statements of one day, one with
 a time counts. Where day and month are ambiguous, and neither the language nor the country of the page decides, there is
@@ -9,17 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta, timezone
-from functools import cached_property
-from itertools import islice
 from typing import Final, NamedTuple
 
-from lxml.html import HtmlElement
-
 from scrapy_ext.server.extraction.auto.fields.calendars import ERAS, day_of, is_month, is_sure_month, solar_day
-from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
-from scrapy_ext.server.extraction.auto.page.sources import lowest, origin
+from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -115,11 +109,8 @@ def _of(difference: timedelta) -> timezone:
 
 #: Texts with a date are no longer.
 MAX_TEXT_LENGTH: Final = 200
-#: Lines without a name are dates when they are no longer than this, and have no more than this beside the date.
-MAX_LINE_LENGTH: Final = 50
+#: A line that is mostly a date has no more characters than this beside it.
 MAX_WORDS_LENGTH: Final = 20
-#: A line that begins as the names of authors do and is longer is a sentence.
-MAX_BYLINE_LENGTH: Final = 100
 #: No date is written with more characters.
 MAX_DATE_LENGTH: Final = 60
 #: Earlier years are placeholders.
@@ -138,7 +129,7 @@ _ANY_YEAR: Final = r"(?:19|20|1[34]|25)\d\d"
 _SURE_MONTH: Final = _VOCABULARY.text("month")
 _SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b)[^\W\d_])"
 #: Dates as people write them.
-_WRITTEN = re.compile(
+WRITTEN = re.compile(
     rf"""
       (?<!\d)(?P<iso>{_YEAR}\.\s\d\d?\.\s\d\d?(?!\d)\.?|{_YEAR}\s?[-/.]\s?\d\d?\s?[-/.]\s?\d\d?(?!\d))
     | (?<!\d)(?P<solar>1[34]\d\d[-/]\d\d?[-/]\d\d?)(?!\d)
@@ -169,7 +160,6 @@ _ISO_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?=$|[T ])")
 _ISO_END = re.compile(r"\s*(?:\[[\w/+-]{1,40}\])?")
 _COMPACT = re.compile(rf"({_YEAR})(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?(Z|[+-]\d\d:?\d\d)?)?", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")
-_BYLINE = load_vocabulary("authors").pattern("line_leading", re.IGNORECASE)
 _QUOTES: Final = "'’"
 _REGION = re.compile(r"[-_]([A-Za-z]{2})\b")
 #: Countries where the month comes first in numbers.
@@ -244,7 +234,7 @@ def _plausible(moment: datetime) -> datetime | None:
 
 def _of_people(text: str, page: Page) -> Date | None:
     shown, text = text, in_ascii_digits(text)
-    for match in _WRITTEN.finditer(text):
+    for match in WRITTEN.finditer(text):
         kind, found = match.lastgroup, match.group()
         numbers = [int(number) for number in _NUMBERS.findall(found)]
         if kind in {"iso", "han"}:
@@ -363,7 +353,7 @@ def is_mostly_date(text: str, language: str | None = None) -> bool:
         return False
     return any(
         len(text) - len(match.group()) <= MAX_WORDS_LENGTH and _has_month(match, language)
-        for match in _WRITTEN.finditer(in_ascii_digits(text))
+        for match in WRITTEN.finditer(in_ascii_digits(text))
     )
 
 
@@ -373,198 +363,3 @@ def _has_month(match: re.Match[str], language: str | None) -> bool:
         return True
     name = _month_name(match.group())
     return name is not None and is_month(name, language) and not _is_in_name(match, language)
-
-
-MAX_NODES: Final = 60
-#: Greatest distance from the heading, in elements, of a date in an element that is not named so.
-NEAR: Final = 40
-#: The same for an element that is named a date, where the text has not begun: buttons to share, an image and a summary
-#: may stand before it.
-FAR: Final = 80
-#: Paragraphs of this length, in characters, are text; a summary has no more than so many of them.
-MIN_PARAGRAPH: Final = 80
-SUMMARY: Final = 1
-_DATE_NAME = re.compile(r"\b(?:date|time|datum|fecha|datetime)\b")
-#: Longest label of a date, in characters.
-MAX_LABEL_LENGTH: Final = 30
-
-_PUBLISHED_METAS, _MODIFIED_METAS = map(_VOCABULARY.words, ("published_metas", "modified_metas"))
-_DATE_NAMES: Final = _VOCABULARY.words("date_names")
-_PUBLISHED_NAME, _MODIFIED_NAME = _VOCABULARY.patterns("published_name", "modified_name")
-_MODIFIED_WORD, _PUBLISHED_WORD = _VOCABULARY.patterns("modified_word", "published_word", flags=re.IGNORECASE)
-
-
-class Dates:
-    """The dates of an article or a job: of structured data, metadata, or near the heading of its page.
-
-    The elements that may show them are the same for both, and are searched once.
-    """
-
-    def __init__(self, page: Page, article: Thing | None, focus: Focus) -> None:
-        self._page = page
-        self._article = article
-        self._focus = focus
-
-    @cached_property
-    def published(self) -> Date | None:
-        """The date of publication."""
-        return self._chosen(("datePublished", "dateCreated", "uploadDate"), _PUBLISHED_METAS, modified=False)
-
-    @cached_property
-    def modified(self) -> Date | None:
-        """The date of the last change."""
-        return self._chosen(("dateModified",), _MODIFIED_METAS, modified=True)
-
-    def _chosen(self, names: tuple[str, ...], metas: Iterable[str], *, modified: bool) -> Date | None:
-        """Return the first stated date, else the shown one; another statement of its day with a time is more exact."""
-        page, article = self._page, self._article
-        stated = _dates(page, article.texts(*names) if article else ())
-        of_metas = _dates(page, _contents(page, metas))
-        first = page.sources.first(
-            "dateModified" if modified else "datePublished",
-            (origin(article, *names), lambda: next(iter(stated), None)),
-            ("meta", lambda: next(iter(of_metas), None)),
-            ("shown date", lambda: lowest(self._shown(modified=modified))),
-            form=lambda date: date.iso,
-        )
-        if first is None or first.has_time:
-            return first
-        others = (*stated, *of_metas, *_exact_times(page, self._focus, modified=modified))
-        return next((date for date in others if date.has_time and date.iso[:10] == first.iso[:10]), first)
-
-    def _shown(self, *, modified: bool) -> Iterator[tuple[float, Date]]:
-        """Yield the dates that the page shows and names as wanted, with their distances from the heading."""
-        page, focus = self._page, self._focus
-        far = _text_begins(focus)
-        for node in self._nodes:
-            sure = _is_wanted(page, node, modified=modified)
-            distance = abs(focus.distance(node))
-            if sure is None or not (sure or distance <= NEAR or (distance <= far and _names_date(page.names(node)))):
-                continue
-            date = _changed_at(node, page) if modified else None
-            texts = () if date else _texts(node, modified=modified)
-            date = date or next((date for text in texts if (date := read(text, page))), None)
-            if date:
-                yield distance - (NEAR if sure else 0), date
-
-    @cached_property
-    def _nodes(self) -> list[HtmlElement]:
-        """The nodes that may show a date: those named so, and short lines that are a date and little else."""
-        page, focus = self._page, self._focus
-        lines = [
-            node
-            for node, text in page.numbered_lines
-            if len(text) <= MAX_BYLINE_LENGTH
-            and ((len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language)) or _BYLINE.match(text))
-        ]
-        candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
-        return [
-            node
-            for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]
-            if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH
-            and not focus.elsewhere(node)
-            and not focus.in_card(node)
-        ]
-
-
-def _dates(page: Page, texts: Iterable[str]) -> list[Date]:
-    return [date for text in texts if (date := read(text, page))]
-
-
-def _exact_times(page: Page, focus: Focus, *, modified: bool) -> Iterator[Date]:
-    for node in islice(page.tree.iter("time"), MAX_NODES):
-        date = machine_date(one_line(node.get("datetime"))[:MAX_TEXT_LENGTH])
-        if (
-            date
-            and _is_wanted(page, node, modified=modified) is not None
-            and not focus.elsewhere(node)
-            and not focus.in_card(node)
-        ):
-            yield date
-
-
-def _contents(page: Page, names: Iterable[str]) -> Iterator[str]:
-    return (content for name in names for content in page.metas.get(name, ())[:1])
-
-
-def _names_date(names: str) -> bool:
-    return _DATE_NAME.search(names) is not None and "event" not in names
-
-
-def _text_begins(focus: Focus) -> int:
-    """Return the distance from the heading where the text has begun behind its summary; at most :data:`FAR`."""
-    begun = 0
-    for node, text in focus.lines(0, FAR):
-        begun += node.tag == "p" and len(text) >= MIN_PARAGRAPH
-        if begun > SUMMARY:
-            return focus.distance(node)
-    return FAR
-
-
-def _changed_at(node: HtmlElement, page: Page) -> Date | None:
-    """Return the change of a text such as ``May 5, 2024 10:00, Updated 12:00``: on the day that it names before."""
-    text = node_text(node, MAX_TEXT_LENGTH)
-    change = _MODIFIED_WORD.search(text) if _has_both(text) else None
-    first = read(text[: change.start()], page) if change else None
-    if not change or not first or _WRITTEN.search(in_ascii_digits(text), change.end()):
-        return None
-    day = first.iso[:10]
-    found = read(f"{day} {text[change.end() :].strip(' :')}", page)
-    return found._replace(raw=text[change.start() :]) if found and found.has_time and found.iso[:10] == day else None
-
-
-def _texts(node: HtmlElement, *, modified: bool) -> tuple[str, ...]:
-    """Return the texts of a node that may be its date, the more exact ones first."""
-    text = node_text(node, MAX_TEXT_LENGTH)
-    if modified and _has_both(text):
-        change = _MODIFIED_WORD.search(text)
-        return (text[change.start() :],) if change else ()
-    inner = [time.get("datetime") for time in node.iter("time") if time.get("datetime")]
-    # Several times in it are those of several things.
-    own = inner[0] if len(inner) == 1 else node.get("datetime")
-    return (own or "", node.get("content") or "", text)
-
-
-def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
-    """Return True for a node named as the wanted date, False for just a date, None for the other one."""
-    names, text = page.names(node), node_text(node, MAX_TEXT_LENGTH)
-    both = _has_both(text)
-    is_modified = not both and bool(_MODIFIED_NAME.search(names) or _MODIFIED_WORD.search(text))
-    if modified:
-        return True if both or is_modified else None
-    if is_modified:
-        return None
-    named = bool(_PUBLISHED_NAME.search(names)) or node.get("pubdate") is not None
-    return named or any(_is_published_label(each) for each in (_label_of(node), _before_date(text)))
-
-
-def _has_both(text: str) -> bool:
-    """Return whether a text has a date, and behind it the word for a change with another date or time."""
-    date = _WRITTEN.search(in_ascii_digits(text))
-    change = _MODIFIED_WORD.search(text, date.end()) if date else None
-    if not date or not change:
-        return False
-    time = time_beside(text, date.start(), date.end())
-    return _NUMBERS.search(text, max(date.end(), time.end if time else 0)) is not None
-
-
-def _before_date(text: str) -> str:
-    date = _WRITTEN.search(in_ascii_digits(text))
-    return text[: date.start()].strip() if date and date.start() <= MAX_LABEL_LENGTH else ""
-
-
-def _is_published_label(text: str) -> bool:
-    return bool(text) and _PUBLISHED_WORD.fullmatch(text) is not None
-
-
-def _label_of(node: HtmlElement) -> str:
-    """Return the short text right before a node, beside it."""
-    before = node.getprevious()
-    if before is None:
-        parent = node.getparent()
-        text = (parent.text or "") if parent is not None else ""
-    else:
-        text = before.tail if before.tail and before.tail.strip() else node_text(before, MAX_LABEL_LENGTH + 1)
-    label = one_line(text)
-    # With digits, it is another date.
-    return label if len(label) <= MAX_LABEL_LENGTH and not _NUMBERS.search(label) else ""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.fields.dates import Date, Dates, is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
+from scrapy_ext.server.extraction.auto.fields.page_dates import Dates
 from scrapy_ext.server.extraction.auto.fields.price_notation import place_on
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in
 from scrapy_ext.server.extraction.auto.items import (

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.fields.dates import Dates, is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.page_dates import Dates
 from scrapy_ext.server.extraction.auto.page import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 
