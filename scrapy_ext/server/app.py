@@ -50,8 +50,8 @@ from scrapy_ext.server.monitors.item_schemas import ItemSchemas
 from scrapy_ext.server.monitors.messages import Messages
 from scrapy_ext.server.net.pool import ProxyPool
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.engine.connection_limits import WORKER
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.engine.opening import WORKER
 from scrapy_ext.telemetry.exporting import exporting
 from scrapy_ext.telemetry.families import Family
 

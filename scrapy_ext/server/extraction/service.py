@@ -46,7 +46,8 @@ from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, first_page, plan
 from scrapy_ext.server.extraction.request_limits import DomainLimits, ExtractionRates, Hold, domain_of, no_count
 from scrapy_ext.server.extraction.routes import CallerOf, ExtractEndpoint, counted, hold_in
-from scrapy_ext.server.extraction.sessions import ExtractionSession, ExtractionSessions, SessionState
+from scrapy_ext.server.extraction.session_state import SessionState
+from scrapy_ext.server.extraction.sessions import ExtractionSession, ExtractionSessions
 from scrapy_ext.server.http.request_context import RequestContext
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, address_of, system_resolve

@@ -16,8 +16,9 @@ from scrapy_ext.server.store.comments import CommentStore
 from scrapy_ext.server.store.copying import check_whole
 from scrapy_ext.server.store.deliveries import DeliveryStore
 from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.connection_limits import SERVER, ConnectionLimits
 from scrapy_ext.server.store.engine.interface import Engine, Measures, Space, Transaction
-from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits, open_engine
+from scrapy_ext.server.store.engine.opening import open_engine
 from scrapy_ext.server.store.expiry.expiry import ExpiryStore
 from scrapy_ext.server.store.fencing import LeaseStore
 from scrapy_ext.server.store.frontier.feeds import FeedStore

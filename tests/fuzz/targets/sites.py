@@ -20,7 +20,7 @@ from scrapy_ext.server.extraction.http.bodies import CodingError, undo
 from scrapy_ext.server.extraction.http.cookie_jar import FetchCookies
 from scrapy_ext.server.extraction.http.lenient_answers import LenientResponse
 from scrapy_ext.server.extraction.outgoing import is_of_host
-from scrapy_ext.server.extraction.sessions import SessionState
+from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net import proxy
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstream
 from tests.fuzz.calls import run

@@ -16,7 +16,7 @@ from scrapy_ext.crawl.extraction.doubtful import LEFT_OUT_STATS
 from scrapy_ext.crawl.extraction.site_rules import RULE_STATS
 from scrapy_ext.crawl.session.unknown_names import META_KEYS
 from scrapy_ext.server.extraction.auto import KINDS
-from scrapy_ext.server.store.engine.opening import HEARTBEATS, NODE, SERVER, WORKER
+from scrapy_ext.server.store.engine.connection_limits import HEARTBEATS, NODE, SERVER, WORKER
 from tests.support.docs_tables import rows_of
 from tests.support.documented_names import described, undocumented
 

@@ -11,7 +11,7 @@ from typing import Final
 from playwright.async_api import CDPSession, Error, Frame, Locator, Page, Request, Response
 
 from scrapy_ext.api.extraction.problems import ExtractionError
-from scrapy_ext.server.extraction.plan import Selector
+from scrapy_ext.server.extraction.actions.action import Selector
 
 
 class ActionError(Exception):

@@ -18,8 +18,8 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from w3lib.url import safe_url_string
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
+from scrapy_ext.server.extraction.actions.action import Action, Selector
 from scrapy_ext.server.extraction.actions.context import ActionContext, ActionError
-from scrapy_ext.server.extraction.plan import Action, Selector
 
 
 class ActionKind(msgspec.Struct, frozen=True):

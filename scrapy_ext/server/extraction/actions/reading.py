@@ -13,8 +13,8 @@ import msgspec
 
 from scrapy_ext.api.extraction.forms import check_url
 from scrapy_ext.api.violations import Violation
+from scrapy_ext.server.extraction.actions.action import Action, malformed
 from scrapy_ext.server.extraction.actions.handlers import ACTIONS, COMPARISONS
-from scrapy_ext.server.extraction.plan import Action, malformed
 
 #: The meaning of each member. Times are in seconds.
 MEMBERS: Final[dict[str, str]] = {

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.extraction.bans.detection import Ban, Received, ban_of
 from scrapy_ext.server.extraction.bans.learned import Learned
-from scrapy_ext.server.extraction.bans.tries import MOST_TRIES, TOO_MANY, Sender, Tries
+from scrapy_ext.server.extraction.bans.tries import MOST_TRIES, TOO_MANY, Sender, Shared, Tries
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
 from scrapy_ext.server.metrics import counter, gauge
 from scrapy_ext.server.net.health import NONE, SINGLE
@@ -95,17 +95,15 @@ class BanAvoidance:
     """The tries of all requests. With ``detects`` false no answer is a ban, but proxies that fail are replaced."""
 
     def __init__(self, pool: ProxyPool, *, detects: bool = True) -> None:
-        self.pool = pool
-        self.learned = Learned()
+        self._shared = Shared(pool, Learned(), Counter(), Counter())
+        self._pool, self.learned = pool, self._shared.learned
         self._detects = detects
-        self._bans: Counter[tuple[str, str]] = Counter()
-        self._retries: Counter[str] = Counter()
 
     async def fetch(
         self, todo: HttpPlan, send: Callable[[HttpPlan], Awaitable[HttpResult]], load: Load, sender: Sender
     ) -> HttpResult:
         """Return the answer to an HTTP request that is no ban; raises :class:`ExtractionError`."""
-        tries = Tries[HttpPlan, "HttpResult"](self, todo, sender, "http")
+        tries = Tries[HttpPlan, "HttpResult"](self._shared, todo, sender, "http")
         learned, scope = self.learned, tries.scope
         may_load = is_for_browser(todo)
 
@@ -143,7 +141,7 @@ class BanAvoidance:
         if self._detects:
             is_wanted = todo.html or todo.styles
             todo = replace(todo, html=todo.html or not todo.styles, html_is_optional=not is_wanted)
-        tries = Tries[PagePlan, "PageResult"](self, todo, sender, "browser", 1 if todo.actions else MOST_TRIES)
+        tries = Tries[PagePlan, "PageResult"](self._shared, todo, sender, "browser", 1 if todo.actions else MOST_TRIES)
         passed = await tries.run(
             lambda one: load(replace(one, challenge=self._challenge(one, tries))), self._ban_of_page
         )
@@ -159,12 +157,12 @@ class BanAvoidance:
         yield from counter(
             "extraction_bans_total",
             "Answers of sites that were bans, or suspicions of one.",
-            (({"by": by, "sign": sign}, number) for (by, sign), number in sorted(self._bans.items())),
+            (({"by": by, "sign": sign}, number) for (by, sign), number in sorted(self._shared.bans.items())),
         )
         yield from counter(
             "extraction_retries_total",
             "Further tries of a request, by their reason.",
-            (({"reason": reason}, number) for reason, number in sorted(self._retries.items())),
+            (({"reason": reason}, number) for reason, number in sorted(self._shared.retries.items())),
         )
         results = ("passed", "banned", "failed")
         yield from counter(
@@ -172,19 +170,11 @@ class BanAvoidance:
             "Requests by proxy and result.",
             (
                 ({"proxy": each.proxy, "result": result}, getattr(each, result))
-                for each in self.pool.totals()
+                for each in self._pool.totals()
                 for result in results
             ),
         )
-        yield from gauge("proxies_cooling_down", "Cool-downs of a proxy, or of one at a site.", self.pool.cooling())
-
-    # ── for the tries ──
-
-    def count_ban(self, by: str, ban: Ban) -> None:
-        self._bans[by, ban.sign] += 1
-
-    def count_retry(self, reason: str) -> None:
-        self._retries[reason] += 1
+        yield from gauge("proxies_cooling_down", "Cool-downs of a proxy, or of one at a site.", self._pool.cooling())
 
     def _challenge(self, todo: PagePlan, tries: Tries[PagePlan, PageResult]) -> float:
         """Return the share of ``limits.challenge`` that a page waits for its challenge."""
@@ -248,10 +238,10 @@ class BanAvoidance:
         """Return the proxy that got a challenge last, or the first ban, in a tuple; another one where it cools down. A
         session keeps its own."""
         if todo.session is not None:
-            return self.pool.choose(scope, todo.proxies, session=todo.session)
+            return self._pool.choose(scope, todo.proxies, session=todo.session)
         banned = [each for each, ban in reversed(tries.bans) if ban.scripted] or [each for each, _ in tries.bans]
-        of_banned = self.pool.choose(scope, tuple((each,) for each in banned[:1]))
-        return of_banned or self.pool.choose(scope, todo.proxies)
+        of_banned = self._pool.choose(scope, tuple((each,) for each in banned[:1]))
+        return of_banned or self._pool.choose(scope, todo.proxies)
 
     def _note_ban_by_browser(
         self,
@@ -261,11 +251,11 @@ class BanAvoidance:
         page: PageResult,
         ban: Ban,
     ) -> None:
-        self.count_ban("browser", ban)
+        self._shared.bans["browser", ban.sign] += 1
         if page.status == TOO_MANY:
             tries.note_limit(is_challenge=ban.scripted)
         scope, counts = tries.scope._replace(by="browser"), ban.certain and not tries.is_known
-        self.pool.banned(scope, upstream, SINGLE if counts and self.pool.has_choice(todo.proxies) else NONE)
+        self._pool.banned(scope, upstream, SINGLE if counts and self._pool.has_choice(todo.proxies) else NONE)
         if counts:
             self.learned.failed_challenge(scope)
         if not ban.certain and page.document is not None:
@@ -277,7 +267,7 @@ class BanAvoidance:
         self.learned.passed_challenge(tries.scope._replace(by="browser"))
         self.learned.passed_by_browser(tries.scope, tries.request)
         self.learned.keep_clearance(tries.scope, todo, upstream, page.cookies or [])
-        self.pool.passed(tries.scope._replace(by="browser"), upstream)
+        self._pool.passed(tries.scope._replace(by="browser"), upstream)
         tries.note_pass_by_browser(upstream)
 
 

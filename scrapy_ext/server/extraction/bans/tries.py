@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
@@ -24,14 +25,14 @@ from msgspec.structs import replace
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.extraction.bans.detection import REFUSALS, Ban
+from scrapy_ext.server.extraction.bans.learned import Learned
 from scrapy_ext.server.extraction.browser.page_result import BusyPageError
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan
 from scrapy_ext.server.net.health import COMPARED, NONE, SINGLE
-from scrapy_ext.server.net.pool import Scope, site_of
+from scrapy_ext.server.net.pool import ProxyPool, Scope, site_of
 from scrapy_ext.server.net.upstream import ProxyFailedError, Upstream
 
 if TYPE_CHECKING:
-    from scrapy_ext.server.extraction.bans.avoidance import BanAvoidance
     from scrapy_ext.server.extraction.browser.page_result import PageResult
     from scrapy_ext.server.extraction.http.fetch import HttpResult
 
@@ -65,13 +66,22 @@ class Sender(NamedTuple):
     start: Callable[[], Awaitable[None]] = _at_once
 
 
+class Shared(NamedTuple):
+    """Parts that all requests have in common. ``bans`` counts by who asked and by sign, ``retries`` by reason."""
+
+    pool: ProxyPool
+    learned: Learned
+    bans: Counter[tuple[str, str]]
+    retries: Counter[str]
+
+
 class Tries(Generic[P, R]):
     """The tries of one request, ``by`` HTTP or the browser."""
 
-    def __init__(self, avoidance: BanAvoidance, todo: P, sender: Sender, by: str, most: int = MOST_TRIES) -> None:
-        self._avoidance: BanAvoidance = avoidance
-        self._pool = avoidance.pool
-        self._learned = avoidance.learned
+    def __init__(self, shared: Shared, todo: P, sender: Sender, by: str, most: int = MOST_TRIES) -> None:
+        self._pool = shared.pool
+        self._learned = shared.learned
+        self._shared = shared
         self._todo: P = todo
         self._sender = sender
         self.scope = Scope(site_of(todo.url), by, sender.organisation)
@@ -181,7 +191,7 @@ class Tries(Generic[P, R]):
             return False
         if not await self._starts():
             return False
-        self._avoidance.count_retry(reason)
+        self._shared.retries[reason] += 1
         return True
 
     async def _starts(self) -> bool:
@@ -229,7 +239,7 @@ class Tries(Generic[P, R]):
 
     def _note_ban(self, upstream: Upstream | None, ban: Ban, answer: R) -> None:
         self._note_answer()
-        self._avoidance.count_ban(self.scope.by, ban)
+        self._shared.bans[self.scope.by, ban.sign] += 1
         self.bans.append((upstream, ban))
         if not ban.certain:
             self.keep(answer)

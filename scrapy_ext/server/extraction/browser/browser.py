@@ -38,7 +38,7 @@ from scrapy_ext.server.extraction.browser.page import PageCrashedError, load_pag
 from scrapy_ext.server.extraction.browser.page_result import PageResult
 from scrapy_ext.server.extraction.measures import BrowserFigures
 from scrapy_ext.server.extraction.plan import PagePlan
-from scrapy_ext.server.extraction.sessions import SessionState
+from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.guard import Guard, address_of
 from scrapy_ext.server.net.proxy import PageProxy
 

@@ -26,7 +26,7 @@ from playwright.async_api import BrowserContext, CDPSession, Error, Page
 from scrapy_ext.server.extraction.browser.storage import storage_of
 from scrapy_ext.server.extraction.outgoing import NO_BRAND, agent_of, user_agent
 from scrapy_ext.server.extraction.plan import PagePlan, Viewport
-from scrapy_ext.server.extraction.sessions import SessionState
+from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.proxy import PageProxy
 
 _NO_BRAND: Final = {"brand": NO_BRAND[0], "version": NO_BRAND[1]}

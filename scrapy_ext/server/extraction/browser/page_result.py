@@ -8,7 +8,7 @@ import msgspec
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
 from scrapy_ext.api.extraction.problems import ExtractionError, permanent, temporary, unreachable
-from scrapy_ext.server.extraction.sessions import SessionState
+from scrapy_ext.server.extraction.session_state import SessionState
 
 
 class BusyPageError(ExtractionError):

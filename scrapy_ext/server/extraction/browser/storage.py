@@ -18,7 +18,7 @@ from playwright.async_api import BrowserContext, CDPSession, Error, Frame, Page,
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.outgoing import cookie_received
-from scrapy_ext.server.extraction.sessions import SessionState
+from scrapy_ext.server.extraction.session_state import SessionState
 
 _log = logging.getLogger(__name__)
 

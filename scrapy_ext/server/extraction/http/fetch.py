@@ -40,7 +40,7 @@ from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handle
 from scrapy_ext.server.extraction.outgoing import headers_to_send, without_secure_ones
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.extraction.request_limits import Hold, no_count
-from scrapy_ext.server.extraction.sessions import SessionState
+from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.guard import Guard, address_of, target_of
 from scrapy_ext.server.net.proxy import PageProxy
 from scrapy_ext.server.net.resolver import GuardedResolver

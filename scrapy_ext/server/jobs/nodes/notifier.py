@@ -15,7 +15,7 @@ from typing import Final
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
-from scrapy_ext.server.store.engine.opening import NODE
+from scrapy_ext.server.store.engine.connection_limits import NODE
 from scrapy_ext.server.store.engine.postgresql.connection import connected
 from scrapy_ext.server.store.engine.postgresql.primary import is_current
 from scrapy_ext.server.store.jobs.nodes import PENDING, channel_of, notify_node

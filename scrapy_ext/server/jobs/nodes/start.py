@@ -17,8 +17,8 @@ from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.jobs.confining import Confining, Policy
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.engine.connection_limits import HEARTBEATS, NODE
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError
-from scrapy_ext.server.store.engine.opening import HEARTBEATS, NODE
 from scrapy_ext.server.store.fencing import Attempt, over
 
 if TYPE_CHECKING:

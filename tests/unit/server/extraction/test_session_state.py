@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scrapy_ext.server.extraction.sessions import MAX_COOKIES, SessionState
+from scrapy_ext.server.extraction.session_state import MAX_COOKIES, SessionState
 
 ROOM = 100_000
 

@@ -13,7 +13,8 @@ from scrapy_ext.api.extraction import ExtractRequest
 from scrapy_ext.api.extraction.problems import ExtractionError
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.config.extraction_limits import ServiceLimits
-from scrapy_ext.server.extraction.sessions import ExtractionSession, ExtractionSessions, SessionState
+from scrapy_ext.server.extraction.session_state import SessionState
+from scrapy_ext.server.extraction.sessions import ExtractionSession, ExtractionSessions
 
 ONE, TWO = Caller("one", "tests"), Caller("two", "tests")
 ID = "0b5c2f43-3f68-4c3e-b7f8-2b7a4d5d8c11"

@@ -11,8 +11,8 @@ from typing import Any, Final
 import asyncpg
 
 from scrapy_ext.server.store.engine.address import DatabaseServer, DatabaseUrl
+from scrapy_ext.server.store.engine.connection_limits import SERVER, ConnectionLimits
 from scrapy_ext.server.store.engine.errors import StoreError
-from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits
 from scrapy_ext.server.store.engine.postgresql.commit_marks import prepare
 from scrapy_ext.server.store.engine.postgresql.errors import shared_session
 from scrapy_ext.server.store.engine.postgresql.pool import Pool

@@ -35,6 +35,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.connection_limits import SERVER, ConnectionLimits
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreUncertainError
 from scrapy_ext.server.store.engine.interface import (
     Measures,
@@ -45,7 +46,6 @@ from scrapy_ext.server.store.engine.interface import (
     Space,
     Transaction,
 )
-from scrapy_ext.server.store.engine.opening import SERVER, ConnectionLimits
 from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark, check_replicated, is_set, new_mark
 from scrapy_ext.server.store.engine.postgresql.connection import (
     application_name,

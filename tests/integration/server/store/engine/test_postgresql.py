@@ -22,8 +22,8 @@ from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.collections.collections import Collection
 from scrapy_ext.server.store.collections.selections import RecordSelection, prefix_range
 from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.connection_limits import NODE, SERVER
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreUncertainError
-from scrapy_ext.server.store.engine.opening import NODE, SERVER
 from scrapy_ext.server.store.engine.postgresql import connection as connection_module
 from scrapy_ext.server.store.engine.postgresql import postgresql as engine_module
 from scrapy_ext.server.store.engine.postgresql.connection import application_name

@@ -12,8 +12,8 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.connection_limits import SERVER
 from scrapy_ext.server.store.engine.errors import StoreBusyError
-from scrapy_ext.server.store.engine.opening import SERVER
 from scrapy_ext.server.store.engine.postgresql import postgresql as engine_module
 from scrapy_ext.server.store.engine.postgresql.connection import connected
 from scrapy_ext.server.store.engine.postgresql.primary import primary_of

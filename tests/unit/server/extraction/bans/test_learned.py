@@ -11,7 +11,7 @@ from scrapy_ext.server.extraction.bans import learned as learned_module
 from scrapy_ext.server.extraction.bans.learned import Learned
 from scrapy_ext.server.extraction.outgoing import Cookie
 from scrapy_ext.server.extraction.plan import HttpPlan
-from scrapy_ext.server.extraction.sessions import SessionState
+from scrapy_ext.server.extraction.session_state import SessionState
 from scrapy_ext.server.net.pool import Scope
 from scrapy_ext.server.net.upstream import Upstream
 
