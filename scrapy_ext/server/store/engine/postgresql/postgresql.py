@@ -25,9 +25,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import math
-import random
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -46,10 +44,10 @@ from scrapy_ext.server.store.engine.interface import (
     Space,
     Transaction,
 )
+from scrapy_ext.server.store.engine.postgresql import retries
 from scrapy_ext.server.store.engine.postgresql.commit_marks import SET_MARK, Mark, check_replicated, is_set, new_mark
 from scrapy_ext.server.store.engine.postgresql.connection import (
     application_name,
-    connect,
     connected,
     look_for_primary,
     new_pool,
@@ -63,8 +61,15 @@ from scrapy_ext.server.store.engine.postgresql.errors import (
 )
 from scrapy_ext.server.store.engine.postgresql.inline_reads import InlineReads, LeftToThreadError
 from scrapy_ext.server.store.engine.postgresql.loop_thread import Caller, LoopThread
+from scrapy_ext.server.store.engine.postgresql.maintenance import (
+    database_size,
+    database_space,
+    end_sessions_of,
+    vacuum_database,
+)
 from scrapy_ext.server.store.engine.postgresql.pool import NoFreeConnectionError, Pool
 from scrapy_ext.server.store.engine.postgresql.primary import primary_of
+from scrapy_ext.server.store.engine.postgresql.snapshot import BEGIN_READ, PostgresqlSnapshot
 from scrapy_ext.server.store.engine.postgresql.transaction import (
     MAINTENANCE_SECONDS,
     OneStatement,
@@ -77,10 +82,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds of retries while the database is unavailable, or rolls a transaction back.
-RETRY_SECONDS: Final = 15.0
 _RETRY_AT_START: Final = 3.0
-_LONGEST_PAUSE: Final = 0.5
 #: Seconds between two looks at the calls that are under way.
 _WATCH: Final = 1.0
 #: Seconds after which a call is slow: another server may have become the primary.
@@ -91,7 +93,6 @@ _SEARCH: Final = 10.0
 
 _SPAN: Final = {"db.system.name": "postgresql"}
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-_BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 _READ_ONLY: Final = {"default_transaction_read_only": "on"}
 
@@ -112,7 +113,7 @@ class PostgresqlEngine:
         self._primary = primary_of(url)
         self._inline: InlineReads | None = None
         if limits.inline:
-            retry = RETRY_SECONDS if limits.retry is None else limits.retry
+            retry = retries.RETRY_SECONDS if limits.retry is None else limits.retry
             make = partial(connected, url, limits, _READ_ONLY)
             self._inline = InlineReads(make, limits.inline, retry, self._primary)
         #: Maximum seconds until a connection is free.
@@ -133,7 +134,7 @@ class PostgresqlEngine:
         """Connect, and check the server; raise :class:`StoreError`."""
         loop = LoopThread("store-postgresql")
         try:
-            pools = await loop.run(_retried(url, lambda: _pools(url, limits), _RETRY_AT_START))
+            pools = await loop.run(retries.retried(url, lambda: _pools(url, limits), _RETRY_AT_START))
         except BaseException:
             await loop.close()
             raise
@@ -170,7 +171,7 @@ class PostgresqlEngine:
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """Rows that are deleted meanwhile stay on disk until its end."""
         self._check_open()
-        snapshot = _PostgresqlSnapshot(self._url, self._loop)
+        snapshot = PostgresqlSnapshot(self._url, self._loop)
         try:
             await snapshot.begin()
             yield snapshot
@@ -185,16 +186,16 @@ class PostgresqlEngine:
         return 0
 
     async def space(self) -> Space:
-        return await self.read(_space)
+        return await self.read(database_space)
 
     async def end_sessions(self, host: str, process: int) -> None:
         """The timeouts of the server do not end a session that waits for the rest of a command."""
-        await self.write(_end_sessions, application_name(host, process))
+        await self.write(end_sessions_of, application_name(host, process))
 
     async def vacuum(self) -> None:
         """Nobody waits for it."""
         self._check_open()
-        await self._loop.run(_retried(self._url, lambda: _vacuum(self._url)))
+        await self._loop.run(retries.retried(self._url, lambda: vacuum_database(self._url)))
 
     @property
     def measures(self) -> Measures:
@@ -205,7 +206,7 @@ class PostgresqlEngine:
         return self._availability.trouble
 
     async def size(self) -> int:
-        return await self.read(_size)
+        return await self.read(database_size)
 
     async def close(self) -> None:
         if not self._closed:
@@ -231,12 +232,12 @@ class PostgresqlEngine:
                         return await start(OneStatement(connection))
                     except SeveralStatements:
                         self._multi_statement.add(operation)
-                await connection.execute(_BEGIN_READ)
+                await connection.execute(BEGIN_READ)
                 result = await start(PostgresqlTransaction(connection))
                 await connection.execute("COMMIT")
                 return result
 
-        return await _retried(self._url, attempt, self._retry_seconds, self._availability)
+        return await retries.retried(self._url, attempt, self._retry_seconds, self._availability)
 
     async def _watch(self) -> None:
         """Leave a server that is no longer the primary, and answer those whose commits wait for a standby."""
@@ -254,7 +255,7 @@ class PostgresqlEngine:
             longest = max((now - commit.sent for commit in self._commits), default=0.0)
             self._availability.commits_wait(longest if longest > _SLOW else 0.0)
             for commit in self._commits:
-                if now - commit.sent > RETRY_SECONDS:
+                if now - commit.sent > retries.RETRY_SECONDS:
                     commit.caller.refuse(self._unanswered(commit))
 
     async def _write(self, start: _Start[T], caller: Caller) -> T:
@@ -295,7 +296,7 @@ class PostgresqlEngine:
 
         self._measures.waiting += 1
         try:
-            result = await _retried(self._url, attempt, self._retry_seconds, self._availability)
+            result = await retries.retried(self._url, attempt, self._retry_seconds, self._availability)
         except StoreError as error:
             self._measures.failures += 1
             self._measures.failed(error)
@@ -336,7 +337,7 @@ class PostgresqlEngine:
                 return await is_set(connection, mark)
 
         try:
-            return await _retried(self._url, look, self._retry_seconds, self._availability)
+            return await retries.retried(self._url, look, self._retry_seconds, self._availability)
         except StoreError as error:
             raise self._unanswered(commit) from error
 
@@ -380,82 +381,6 @@ class _Commit:
         check_replicated(connection)
 
 
-class _PostgresqlSnapshot:
-    """One transaction of a connection that is not in a pool.
-
-    Each of its connections is closed in the thread of the loop. The driver would close one that is forgotten when its
-    memory is freed, in any thread, which ends the process.
-    """
-
-    def __init__(self, url: DatabaseUrl, loop: LoopThread) -> None:
-        self._url = url
-        self._loop = loop
-        self._connection: Any = None
-        self._has_ended = False
-
-    async def begin(self) -> None:
-        """Open the connection. If the caller is cancelled, this goes on, and closes the connection."""
-
-        async def begin() -> None:
-            connection = await connect(self._url)
-            try:
-                await connection.execute(_BEGIN_READ)
-                await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-                await connection.execute("SELECT 1")  # the first read determines the state
-            except BaseException:
-                connection.terminate()
-                raise
-            if self._has_ended:
-                connection.terminate()
-            else:
-                self._connection = connection
-
-        await self._loop.run(_retried(self._url, begin))
-
-    async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        async def run() -> T:
-            try:
-                return await operation(PostgresqlTransaction(self._connection), *args, **kwargs)
-            except DATABASE_ERRORS as error:
-                raise translated(error, self._url) from error
-
-        return await self._loop.run(run())
-
-    async def end(self) -> None:
-        async def end() -> None:
-            self._has_ended = True
-            if self._connection is not None:
-                with contextlib.suppress(*DATABASE_ERRORS):
-                    await self._connection.close(timeout=5)
-
-        await self._loop.run(end())
-
-
-async def _retried(
-    url: DatabaseUrl,
-    attempt: Callable[[], Coroutine[Any, Any, T]],
-    seconds: float | None = None,
-    availability: Availability | None = None,
-) -> T:
-    """Return the result of an attempt, retried for errors that may pass; raise :class:`StoreError`."""
-    deadline = time.monotonic() + (RETRY_SECONDS if seconds is None else seconds)
-    for number in itertools.count():
-        began = time.monotonic()
-        try:
-            result = await attempt()
-        except DATABASE_ERRORS as error:
-            if availability is not None:
-                availability.failed(error)
-            if failure_of(error) is Failure.FINAL or time.monotonic() > deadline:
-                raise translated(error, url) from error
-        else:
-            if availability is not None and availability.cause is not None:
-                availability.worked(began)
-            return result
-        await asyncio.sleep(random.uniform(0, min(0.005 * 2**number, _LONGEST_PAUSE)))
-    raise AssertionError
-
-
 async def _pools(url: DatabaseUrl, limits: ConnectionLimits) -> tuple[Pool, Pool]:
     readers = await new_pool(url, limits.readers - limits.inline, limits, **_READ_ONLY)
     return await new_pool(url, limits.writers, limits), readers
@@ -463,34 +388,4 @@ async def _pools(url: DatabaseUrl, limits: ConnectionLimits) -> tuple[Pool, Pool
 
 async def _close(*pools: Pool) -> None:
     for pool in pools:
-        await pool.close(RETRY_SECONDS)
-
-
-async def _size(tx: Transaction) -> int:
-    row = await tx.fetchrow("SELECT pg_database_size(current_database())")
-    return row[0] if row else 0
-
-
-async def _space(tx: Transaction) -> Space:
-    row = await tx.fetchrow(
-        """SELECT pg_database_size(current_database()), CAST(COALESCE(sum(n_dead_tup), 0) AS BIGINT)
-           FROM pg_stat_user_tables"""
-    )
-    return Space(row[0], None, row[1]) if row else Space(0)
-
-
-async def _vacuum(url: DatabaseUrl) -> None:
-    connection = await connect(url)
-    try:
-        await connection.execute("SET statement_timeout = 0")
-        await connection.execute("VACUUM (ANALYZE)", timeout=MAINTENANCE_SECONDS)
-    finally:
-        await connection.close(timeout=5)
-
-
-async def _end_sessions(tx: Transaction, application: str) -> None:
-    await tx.fetch(
-        """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-           WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()""",
-        application,
-    )
+        await pool.close(retries.RETRY_SECONDS)

@@ -26,6 +26,7 @@ from scrapy_ext.server.store.engine.connection_limits import NODE, SERVER
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreUncertainError
 from scrapy_ext.server.store.engine.postgresql import connection as connection_module
 from scrapy_ext.server.store.engine.postgresql import postgresql as engine_module
+from scrapy_ext.server.store.engine.postgresql import retries
 from scrapy_ext.server.store.engine.postgresql.connection import application_name
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.inspection import of_database
@@ -100,7 +101,7 @@ async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody
 ) -> None:
     """Of a transaction whose COMMIT did not get there before the crash, nothing may be on the disk."""
     # A busy machine may need longer than the engine waits for PostgreSQL to start and answer eight times.
-    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 300.0)
+    monkeypatch.setattr(retries, "RETRY_SECONDS", 300.0)
     url = own.database()
     await opened_once(DatabaseUrl(url))
     cutter = Cutter(own.port)
@@ -125,7 +126,7 @@ async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody
 
 
 async def test_what_cannot_be_known_is_reported(store: Store, cutter: Cutter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 0.2)
+    monkeypatch.setattr(retries, "RETRY_SECONDS", 0.2)
     cutter.after, cutter.dark_after_cut = 1, True
     with pytest.raises(StoreUncertainError, match="may be stored or not"):
         await store.items.write(KEY, 0, [pack_chunk(ITEMS, [b"{}"], [{}])])
@@ -138,7 +139,7 @@ async def test_what_cannot_be_known_is_reported(store: Store, cutter: Cutter, mo
 async def test_a_refusal_that_cannot_be_confirmed_says_that_nothing_was_stored(
     store: Store, cutter: Cutter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 0.2)
+    monkeypatch.setattr(retries, "RETRY_SECONDS", 0.2)
     cutter.after, cutter.dark_after_cut = 1, True
     with pytest.raises(StoreAwayError, match="nothing was stored"):
         await store.items.write(KEY, 7, [pack_chunk(ITEMS, [b"{}"], [{}])])
@@ -146,7 +147,7 @@ async def test_a_refusal_that_cannot_be_confirmed_says_that_nothing_was_stored(
 
 @pytest.mark.long
 async def test_a_database_that_hangs_is_given_up_and_used_again(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 0.5)
+    monkeypatch.setattr(retries, "RETRY_SECONDS", 0.5)
     monkeypatch.setattr(connection_module, "_CONNECT_SECONDS", 1.0)
     store = await Store.open(DatabaseUrl(own.database()), limits=SERVER._replace(statement=1.0))
     chunk = pack_chunk(ITEMS, [b"{}"], [{}])
@@ -174,7 +175,7 @@ async def test_opening_a_connection_that_hangs_is_tried_again(own: Cluster, monk
         attempts += 1
         return await connect(**options)
 
-    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 300.0)
+    monkeypatch.setattr(retries, "RETRY_SECONDS", 300.0)
     store = await Store.open(DatabaseUrl(own.database()), limits=SERVER._replace(statement=1.0))
     monkeypatch.setattr(asyncpg, "connect", counted)
     try:
@@ -196,7 +197,7 @@ async def test_a_limit_of_connections_is_obeyed_or_reported(own: Cluster, monkey
     try:  # it has one for writes and one for reads
         await asyncio.gather(*(store.keys.keep(f"{number}", "x") for number in range(20)))
         assert await store.keys.get("19") == "x"
-        monkeypatch.setattr(engine_module, "RETRY_SECONDS", 0.3)
+        monkeypatch.setattr(retries, "RETRY_SECONDS", 0.3)
         with pytest.raises(StoreBusyError, match=r"no connection left .*Raise max_connections"):
             async with store._engine.snapshot():
                 pass

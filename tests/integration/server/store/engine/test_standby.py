@@ -15,6 +15,7 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.connection_limits import SERVER
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.engine.postgresql import postgresql as engine_module
+from scrapy_ext.server.store.engine.postgresql import retries
 from scrapy_ext.server.store.engine.postgresql.connection import connected
 from scrapy_ext.server.store.engine.postgresql.primary import primary_of
 from scrapy_ext.server.store.records.chunks import ITEMS
@@ -96,7 +97,7 @@ async def test_an_old_primary_that_lives_on_is_left_and_never_used_again(
     await eventually_async(lambda: store._engine.read(opened), lambda found: found == (7,))
     assert await store.items.write(KEY, 1, [CHUNK]) == 1
     pair.standby.kill()
-    monkeypatch.setattr(engine_module, "RETRY_SECONDS", 1.0)
+    monkeypatch.setattr(retries, "RETRY_SECONDS", 1.0)
     with pytest.raises(StoreBusyError, match=f":{pair.primary.port} is an old primary"):
         await store.items.write(KEY, 2, [CHUNK])
     pair.standby.start()
