@@ -1,6 +1,7 @@
 """Errors of a log in groups: lines with the same exception, message and place count as one.
 
-The message is compared without its numbers and addresses, so that ``404 of /page/7`` and ``404 of /page/8`` are one.
+The message is compared without its numbers and addresses, so that ``row 7 of /page/7`` and ``row 8 of /page/8`` are
+one. The status of a response is kept where its reason follows: ``503 Service Unavailable``.
 The place is the last frame of the traceback in the project's own code, and the callback the first one.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from http import HTTPStatus
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -28,6 +30,7 @@ _FRAME: Final = re.compile(r'^ *(?:\| *)?File "(?P<path>[^"]+)", line (?P<line>[
 _REQUEST: Final = re.compile(r"<(?:[0-9]{3}|[A-Z]+) [a-z][a-z0-9+.-]*:[^>]*>")
 _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)\]]+")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|[0-9]+(?:[.,:][0-9]+)*")
+_REASONS: Final = {str(status.value): f" {status.phrase}" for status in HTTPStatus}
 #: Parts of a path that say that the project did not write the file.
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "<frozen ")
 _STANDARD: Final = re.compile(r"/lib/python3[.0-9]*/|/lib64/python3[.0-9]*/|\\Lib\\")
@@ -133,8 +136,13 @@ def title_of(error: ParsedError) -> str:
     """Return what stands for all lines of a group, with their numbers taken out."""
     text = error.exception or error.lead
     first = next((line for line in text.split("\n") if line.strip()), "")
-    plain = _NUMBER.sub("N", _URL.sub("URL", _REQUEST.sub("<request>", first[: 4 * _TITLE])))
+    plain = _NUMBER.sub(_without_value, _URL.sub("URL", _REQUEST.sub("<request>", first[: 4 * _TITLE])))
     return plain if len(plain) <= _TITLE else f"{plain[: _TITLE - 1]}…"
+
+
+def _without_value(number: re.Match[str]) -> str:
+    reason = _REASONS.get(number[0])
+    return number[0] if reason and number.string.startswith(reason, number.end()) else "N"
 
 
 def group_errors(lines: Iterable[tuple[int, int, str]]) -> list[ErrorGroup]:

@@ -66,10 +66,11 @@ ZeroDivisionError: division by zero
         (INSTALLED.replace("/", "\\").replace("\\usr\\lib", "C:\\Lib"), "ZeroDivisionError: division by zero", "", ""),
         (
             "Gave up retrying <GET https://a.example/?page=3> (failed 3 times): 503 Service Unavailable",
-            "Gave up retrying <request> (failed N times): N Service Unavailable",
+            "Gave up retrying <request> (failed N times): 503 Service Unavailable",
             "",
             "",
         ),
+        ("Row 404 of 503: Service Unavailable", "Row N of N: Service Unavailable", "", ""),
         ("Error downloading https://a.example/1: 0x7f3a refused", "Error downloading URL N refused", "", ""),
         ("", "", "", ""),
         ("Traceback (most recent call last): in the text of a page", "Traceback (most recent call last): in", "", ""),
