@@ -55,7 +55,7 @@ class Signals:
     def _scraped(self, item: Any) -> None:
         self.items.append(canonical(item))
         with contextlib.suppress(UnstorableItemError):
-            self.storable.append(json.loads(item_to_json(item)))
+            self.storable.append(json.loads(item_to_json(item, replaced=[])))
 
 
 _DETAIL = {

@@ -242,13 +242,15 @@ class BrokenFingerprinter:
 
 
 class FingerprinterRaises(LocalSpider):
+    """Its requests have priorities: writing down the error takes so long that the first may start before the last."""
+
     name = "fingerprinter-raises"
     custom_settings = {**ONE_AT_A_TIME, "REQUEST_FINGERPRINTER_CLASS": BrokenFingerprinter}
 
     def parse(self, response):
         yield {"url": response.url}
         for number in (1, 2, 3):
-            yield response.follow(f"/page/{number}", self.parse_page, errback=self.failed)
+            yield response.follow(f"/page/{number}", self.parse_page, errback=self.failed, priority=-number)
 
     def parse_page(self, response):
         yield {"url": response.url}
