@@ -1,6 +1,7 @@
 """Existing spiders with ``CRAWL_WORKERS = 2``: what the workers do together is what one process of plain Scrapy does.
 
-What differs all the same is in ``two_workers.toml``, with the reason.
+What differs all the same is in ``two_workers.toml``, with the reason. Some of it shows only if the second worker gets
+one of the requests, which depends on the port of the site.
 """
 
 from __future__ import annotations
