@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 # ── control characters of terminals and text direction, escaped where people read foreign text ──
 
-#: All control characters but tabs and line breaks.
-CONTROL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: All control characters but tabs and line breaks, and those that change the direction of text.
+CONTROL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def escaped(text: str) -> str:

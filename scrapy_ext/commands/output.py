@@ -259,7 +259,8 @@ class TableWriter(_Writer):
         )
         for column, width in zip(columns, self._widths, strict=False):
             table.add_column(
-                column.title,
+                # A string is read as markup, and the titles of items' columns are names of fields.
+                Text(column.title),
                 width=width,
                 justify="right" if column.right else "left",
                 no_wrap=not column.wrap,
@@ -367,10 +368,10 @@ def bar(unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 @contextlib.contextmanager
 def status(text: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Show a text, which each call changes."""
+    """Show a text, which each call changes; the texts are not read as markup."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield lambda _: None
         return
     with console.status(text) as shown:
-        yield lambda new: shown.update(new[: max(console.width - 10, 10)])
+        yield lambda new: shown.update(Text(new[: max(console.width - 10, 10)]))

@@ -17,11 +17,11 @@ from rich.cells import cell_len, set_cell_size
 from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 
 # Control characters of both sets, and those that hide the text that follows or change its direction.
-_UNSAFE: Final = "\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
+_UNSAFE: Final = "\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
 _UNSAFE_ANYWHERE: Final = re.compile(f"[{_UNSAFE}]")
 _UNSAFE_BUT_NEWLINE: Final = re.compile(f"(?!\n)[{_UNSAFE}]")
 # JSON text has no characters below U+0020 except newlines between records.
-_UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
 def columns_of_terminal() -> int:

@@ -108,7 +108,7 @@ def _deploying(folder: Path, name: str, packed: Packed, requirements: str) -> Ca
 
 async def _upload(view: View, name: str, packed: Packed, requirements: str) -> Version:
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task(f"uploading version {name}", total=packed.path.stat().st_size)
         return await view.client.versions.deploy(

@@ -6,13 +6,15 @@ import csv
 import io
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
+from functools import partial
 from typing import Any, Literal
 
 import pytest
 from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
-from scrapy_ext.commands.output import Column, StandardOutput, TableWriter, one_line
+from scrapy_ext.commands.output import Column, StandardOutput, TableWriter, one_line, status
 from scrapy_ext.commands.subcommands.records import LOG_COLUMNS
 
 
@@ -70,6 +72,23 @@ async def test_a_terminal_gets_no_control_character_of_an_item(form: Literal["ta
 async def test_markup_of_the_table_library_is_shown_not_followed() -> None:
     text = await written("table", [{"name": "[bold red]x[/] [link=http://a]y[/link]"}], terminal=True)
     assert "[bold red]x[/] [link=http://a]y[/link]" in "\n".join(plain(text))
+
+
+@pytest.mark.parametrize("name", ["[red]a[/red]", "[link=http://evil.example]b[/link]", "[/c]", ":boom:"])
+async def test_a_field_whose_name_is_markup_is_a_column_of_that_name(name: str) -> None:
+    text = await written("table", [{name: "value"}], terminal=True)
+    assert plain(text)[0].rstrip() == name
+    assert "\x1b]8" not in text
+
+
+@pytest.mark.parametrize("message", ["[/usr/lib]", "[link=http://evil.example]b[/link]"])
+def test_a_status_with_markup_is_shown_as_text(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr("scrapy_ext.commands.output.Console", partial(Console, file=shown, force_terminal=True))
+    with status("checking") as show:
+        show(message)
+    assert message in Text.from_ansi(shown.getvalue()).plain
+    assert "\x1b]8" not in shown.getvalue()
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])

@@ -8,8 +8,11 @@ import unicodedata
 import pytest
 from rich.cells import cell_len
 
+from scrapy_ext.api.violations import escaped
 from scrapy_ext.commands.text import clock, counted, length, printable, printable_json, shortened, shown
 
+#: Classes of the bidirectional algorithm whose characters are invisible and change the order of others.
+_CHANGES_DIRECTION = {"LRE", "LRO", "RLE", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07b\x9bc\u202ed\x7fe\rf\u200bg"
 
 
@@ -24,6 +27,17 @@ def test_no_control_character_reaches_the_terminal(newlines: bool) -> None:
 
 def test_direction_and_invisible_characters_are_written_out() -> None:
     assert printable("\u202egnp.exe\u200b") == r"\u202egnp.exe\u200b"
+
+
+def test_every_character_that_changes_the_direction_is_written_out() -> None:
+    changing = {
+        character
+        for character in map(chr, range(0x110000))
+        if unicodedata.bidirectional(character) in _CHANGES_DIRECTION
+    } | set("\u061c\u200e\u200f")
+    assert not changing & set(printable("".join(changing)))
+    assert not changing & set(printable_json("".join(changing)))
+    assert not changing & set(escaped("".join(changing)))
 
 
 def test_text_of_any_language_is_left_as_it_is() -> None:
