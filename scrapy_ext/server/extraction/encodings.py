@@ -48,7 +48,7 @@ _UNQUOTED: Final = re.compile(rb"[^\t\n\f\r >]*")
 _HEAD: Final = frozenset({b"script", b"noscript", b"style", b"link", b"meta", b"object", b"title", b"base"})
 #: Elements whose content is text.
 _TEXTS: Final = frozenset({b"script", b"style", b"title", b"textarea", b"iframe", b"xmp", b"noembed", b"noframes"})
-_XML: Final = re.compile(rb"""<\?xml[^>]*?\bencoding[\t\n\r ]*=[\t\n\r ]*(["'])([^"'>]*)\1[^>]*?>""")
+_XML: Final = re.compile(rb"""<\?xml.*?\bencoding[\t\n\r ]*=[\t\n\r ]*(["'])([^"'>]*)\1""", re.DOTALL)
 _CHARSET_OF_META: Final = re.compile(rb"charset[\t\n\f\r ]*=[\t\n\f\r ]*", re.IGNORECASE)
 _VALUE: Final = re.compile(rb"[^\t\n\f\r ;]*")
 
@@ -57,7 +57,8 @@ Tag = tuple[bytes, bool, dict[bytes, bytes], int]
 
 def xml_declared(data: bytes) -> str | None:
     """Return the encoding of an XML declaration at the begin of a page."""
-    match = _XML.match(data[:_MOST]) if data.startswith(b"<?xml") else None
+    end = data.find(b">", 0, _MOST) if data.startswith(b"<?xml") else -1
+    match = _XML.match(data, 0, end) if end >= 0 else None
     return match[2].decode("latin-1") if match else None
 
 
@@ -158,7 +159,7 @@ def _value(data: bytes, at: int) -> tuple[bytes, int]:
 _VOCABULARY: Final = load_vocabulary("encodings")
 #: Encodings that pages declare although the web has no label for them.
 _OLD: Final = _VOCABULARY.words("old")
-_CHARSET: Final = re.compile(r""";[^;]*?\bcharset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
+_CHARSET: Final = re.compile(r""";[^;]*?\bcharset\s*=\s*(?:["']\s*)?([^\s"';,]+)""", re.IGNORECASE)
 _NOT_HTML: Final = re.compile(r"(?:json\d*|(?<!xhtml\+)xml)\s*(?:;|$)", re.IGNORECASE)
 _UTF_16_XML: Final = {b"<\0?\0x\0": "utf-16-le", b"\0<\0?\0x": "utf-16-be"}
 _LATIN: Final = "cp1252"
