@@ -101,8 +101,10 @@ def _tags(data: bytes) -> Iterator[Tag]:
     at = data.find(b"<")
     while at >= 0:
         is_end = data.startswith(b"/", at + 1)
-        name = _NAME.match(data, at + 1 + is_end)
-        if name is None or not name[0][:1].isalpha():
+        start = at + 1 + is_end
+        # The first letter is checked alone: a long text without a space may have a "<" at each of its characters.
+        name = _NAME.match(data, start) if data[start : start + 1].isalpha() else None
+        if name is None:
             at = _after_other(data, at)
         else:
             tag, (attributes, end) = name[0].lower(), _attributes(data, name.end())

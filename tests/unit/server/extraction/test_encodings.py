@@ -37,6 +37,15 @@ def test_a_long_xml_declaration_takes_a_time_that_grows_with_its_length(piece: b
     assert text_of("text/html", declaration).startswith("<?xml")
 
 
+@pytest.mark.parametrize(
+    "piece",
+    ["<", "</", "<!", "<?", "<!--", "</ ", "<title>", "<meta ", "<meta charset=", "<a<", "<meta a='", "<style></styl"],
+)
+def test_a_page_of_broken_tags_takes_a_time_that_grows_with_its_length(piece: str) -> None:
+    html = "<p>" + piece * (_LENGTH // len(piece))
+    assert text_of("text/html", html.encode()) == html
+
+
 @pytest.mark.parametrize("piece", [" ", "charset=", "charset= ", ";charset", "\"'", "; charset=' "])
 def test_a_long_content_type_takes_a_time_that_grows_with_its_length(piece: str) -> None:
     content_type = "text/html; charset=" + piece * (_HEADER // len(piece))
