@@ -28,6 +28,7 @@ from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.deploying import Upload, received
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.http.cookies import cookie_of
 from scrapy_ext.server.http.formats import is_gzip_among
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.origins import is_of_another_site
@@ -121,9 +122,9 @@ class PageRoutes:
         if credentials is not None:
             return await self._sessions.of_key(credentials[0]) if credentials[0] else None
         # Without credentials, the answer does not depend on the store.
-        if not request.cookies:
+        if "cookie" not in request.headers:
             return None
-        cookie = request.cookies.get(await self._sessions.cookie_name())
+        cookie = cookie_of(request, await self._sessions.cookie_name())
         return await self._sessions.of_cookie(cookie) if cookie else None
 
     async def _answer(self, visit: Visit, page: UiPage) -> Response:
@@ -176,7 +177,7 @@ class PageRoutes:
         return [Route(BEGIN, logins.begin), Route(CALLBACK, logins.complete)]
 
     async def _log_out(self, visit: Visit) -> Response:
-        await self._sessions.end(visit.request.cookies.get(await self._sessions.cookie_name(), ""))
+        await self._sessions.end(cookie_of(visit.request, await self._sessions.cookie_name()) or "")
         answer = await self._logged_out(visit)
         set_cookie(answer, visit.request, await self._sessions.cookie_name(), "", 0)
         return answer

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth.rates import WrongKeys
 from scrapy_ext.server.auth.users import LoginCounts
+from scrapy_ext.server.http.cookies import cookie_of
 from scrapy_ext.server.http.request_context import context_of
 from scrapy_ext.server.oidc.settings import LoginError
 from scrapy_ext.server.ui.frame import HEADERS, Frame
@@ -70,7 +71,7 @@ class ProviderLogins:
 
     async def complete(self, request: Request) -> Response:
         """Begin the session of a person whom the provider sends back."""
-        cookie = request.cookies.get(await self._cookie_name(), "")
+        cookie = cookie_of(request, await self._cookie_name()) or ""
         try:
             completed = await self._logins.complete(request.query_params, cookie)
             session = await self._sessions.begin_of_user(completed.user)

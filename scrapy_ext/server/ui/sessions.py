@@ -25,6 +25,7 @@ from starlette.responses import Response
 from scrapy_ext.server.auth.api_keys import Grant, Keyring
 from scrapy_ext.server.auth.tokens import Signer
 from scrapy_ext.server.auth.users import UserRules
+from scrapy_ext.server.http.cookies import is_encrypted
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.store.users import StoredUser
@@ -140,10 +141,10 @@ def set_cookie(
 ) -> None:
     """Set a cookie that no script reads. ``secure``: for encrypted connections only, as if this one was. ``lax``: also
     sent when another site leads here."""
-    # A proxy in front of the server reports whether the browser's connection is encrypted.
-    is_encrypted = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
     same_site: Literal["lax", "strict"] = "lax" if lax else "strict"
-    answer.set_cookie(name, value, max_age=seconds, secure=secure or is_encrypted, httponly=True, samesite=same_site)
+    answer.set_cookie(
+        name, value, max_age=seconds, secure=secure or is_encrypted(request), httponly=True, samesite=same_site
+    )
 
 
 def local_path(address: str) -> str:

@@ -18,6 +18,7 @@ from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.where import MAX_WHERE, OPERATORS, STATES, Clause, parse_where, written
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.computing.threads import in_data_thread
+from scrapy_ext.server.http.cookies import cookie_of, is_encrypted
 from scrapy_ext.server.record_search import (
     MOST_SORTED,
     Found,
@@ -189,7 +190,7 @@ def _redirected(visit: Visit) -> Response | None:
 
 def _remembered(visit: Visit) -> list[str]:
     """Return the chosen columns; none without a choice."""
-    text = visit.request.cookies.get(_COOKIE, "")
+    text = cookie_of(visit.request, _COOKIE)
     try:
         return list(dict.fromkeys(_names(unquote(text))))[:_MOST_COLUMNS] if text else []
     except (msgspec.DecodeError, UnicodeError):
@@ -201,11 +202,10 @@ def _remember(visit: Visit, answer: Response, names: Sequence[str]) -> None:
     kept = list(dict.fromkeys(names))[:_MOST_COLUMNS]
     while len(value := quote(msgspec.json.encode(kept))) > _MOST_BYTES:
         kept.pop()
-    secure = "https" in (visit.request.url.scheme, visit.request.headers.get("x-forwarded-proto"))
     path = f"/ui/{visit.key.project}/{visit.key.spider}"
     answer.set_cookie(
-        _COOKIE, value if kept else "", max_age=_SECONDS if kept else 0, path=path, secure=secure, httponly=True,
-        samesite="strict",
+        _COOKIE, value if kept else "", max_age=_SECONDS if kept else 0, path=path, secure=is_encrypted(visit.request),
+        httponly=True, samesite="strict",
     )  # fmt: skip
 
 

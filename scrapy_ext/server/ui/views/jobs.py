@@ -17,6 +17,7 @@ from scrapy_ext.api.platform.jobs import OUTCOME_NAMES, SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http.cookies import cookie_of
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.queries import JobFilter
 from scrapy_ext.server.store.jobs.queries import JobPage as Page
@@ -59,7 +60,7 @@ async def _show(visit: Visit) -> Response:
     part = await _part(visit, filters, order, offset)
     pending = any(job.state is JobState.PENDING for job in part.jobs)
     capacity = await capacity_of(store, project) if pending else None
-    chosen = visit.text("columns") or visit.request.cookies.get(COOKIE)
+    chosen = visit.text("columns") or cookie_of(visit.request, COOKIE)
     columns = chosen_columns(chosen)
     names = {column.name for column in columns}
     keys = [job.key for job in part.jobs] if MONITORS in names else []
