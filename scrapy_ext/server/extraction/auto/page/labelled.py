@@ -82,7 +82,9 @@ def _label_like(node: HtmlElement) -> bool:
     if len(first) > 2 or len(second) > 3:
         return False
     text = (first.text or (first[0].text if len(first) else "") or "").strip()
-    if _KNOWN.fullmatch(text) and not (first.tag == "a" and second.tag == "a"):
+    # The time of a search grows with the square of white space in the text.
+    is_known = len(text) <= MAX_LABEL_LENGTH and _KNOWN.fullmatch(text)
+    if is_known and not (first.tag == "a" and second.tag == "a"):
         return True
     if text.endswith((":", "：")) or first.tag in {"strong", "b"}:
         return True

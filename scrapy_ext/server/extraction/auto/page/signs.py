@@ -16,7 +16,7 @@ URL_GROUPS: Final = load_vocabulary("page_parts").table("url_groups")
 URL_SAYS: Final = {name: re.compile(words) for name, words in URL_GROUPS.items()}
 MAX_MARKUP: Final = 400_000
 MAX_ADDRESS: Final = 2000
-_TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(\w+)"')
+_TYPE = re.compile(r'"@type"\s*:\s*(?:\[\s*)?"(\w+)"')
 _MARKUP: Final = {
     "product": frozenset({"Product", "ProductGroup"}),
     "article": frozenset({"Article", "NewsArticle", "BlogPosting", "TechArticle", "Report"}),

@@ -94,6 +94,8 @@ HOSTILE = {
     "many authors": f"<h1>x</h1><meta name=author content='{'Ab Cd, ' * 20_000}'>",
     "many headings": "<h1>Title here</h1>" * 4_000,
     "many links": "<nav class=breadcrumb>" + "<a href=/x>next</a> &gt; " * 10_000,
+    "a long label": f"<h1>x</h1><div><b>vare{' ' * 100_000}!</b><i>x</i></div>",
+    "a type after white space": '<script type=application/json>{"@type":' + " " * 300_000 + "1}</script><h1>x</h1>",
     "many labels": "<h1>x</h1>" + "<p>" + "a:" * 60 + "</p>" * 3_000 + "<li>SKU: 12345</li>" * 3_000,
     "a long srcset": f'<div class=gallery><h1>x</h1><img srcset="{"a 1w, " * 1_000}"></div>',
     "many prices in scripts": "<script>" + 'price":' * 100_000 + "</script>" + "<script>{price: 1.5,}</script>" * 3_000,
