@@ -2,6 +2,7 @@
 
 * A line of the head without a colon is left out.
 * A repeated ``Content-Length`` with one value is kept once.
+* More interim responses (1xx) than any site sends end the connection.
 * Data after a body of known length is dropped, and the connection is not used again: it may belong to another answer.
 
 Everything else is left to the parser, which refuses what cannot be trusted.
@@ -22,6 +23,8 @@ _STATUS: Final = re.compile(rb"HTTP/\d\.\d (\d{3})\b")
 _END_OF_HEAD: Final = re.compile(rb"\n\r?\n")
 #: Longest head that is repaired, in bytes. A longer one is passed on as it is.
 _LONGEST_HEAD: Final = 256 * 1024
+#: Most heads of interim responses (1xx) before the final one.
+_MOST_INTERIM: Final = 100
 #: Statuses of answers without a body.
 _BODILESS: Final = frozenset({204, 304})
 _SWITCHING: Final = 101
@@ -34,6 +37,8 @@ class LenientResponse:
         self._has_body = has_body
         self._head = bytearray()
         self._is_in_head = True
+        #: Heads of interim responses so far.
+        self._interim = 0
         #: Remaining bytes of the body; None where the head does not state its length.
         self._left: int | None = None
         #: Whether bytes came after the end.
@@ -41,26 +46,34 @@ class LenientResponse:
 
     def feed(self, data: bytes) -> bytes:
         """Return the bytes to parse now: none as long as the head is not complete."""
-        heads = b""
+        if not self._is_in_head:
+            return self._of_body(data)
+        heads: list[bytes] = []
+        searched, start = max(0, len(self._head) - 2), 0
+        self._head += data
         while self._is_in_head:
-            held = len(self._head)
-            self._head += data
-            end = _END_OF_HEAD.search(self._head, max(0, held - 2))
-            is_http = self._head.startswith(_START) or _START.startswith(self._head)
-            if is_http and end is None and len(self._head) <= _LONGEST_HEAD:
-                return heads
+            end = _END_OF_HEAD.search(self._head, max(searched, start))
+            begin = bytes(self._head[start : start + len(_START)])
+            is_http = begin == _START or _START.startswith(begin)
+            if is_http and end is None and len(self._head) - start <= _LONGEST_HEAD:
+                del self._head[:start]
+                return b"".join(heads)
             if not is_http or end is None:
                 self._is_in_head = False
-                return heads + self.rest()
-            head, data = bytes(self._head[: end.end()]), bytes(self._head[end.end() :])
-            self._head.clear()
-            heads += self._repaired(head)
+            else:
+                heads.append(self._repaired(bytes(self._head[start : end.end()])))
+                start = end.end()
+        rest = bytes(self._head[start:])
+        self._head.clear()
+        return b"".join(heads) + self._of_body(rest)
+
+    def _of_body(self, data: bytes) -> bytes:
         if self._left is None:
-            return heads + data
+            return data
         kept = data[: self._left]
         self.is_overrun = self.is_overrun or len(data) > self._left
         self._left -= len(kept)
-        return heads + kept
+        return kept
 
     def rest(self) -> bytes:
         """Return the kept bytes of a head that does not end."""
@@ -70,7 +83,7 @@ class LenientResponse:
 
     def _repaired(self, head: bytes) -> bytes:
         lines: list[bytes] = []
-        lengths: list[bytes] = []
+        lengths: set[bytes] = set()
         is_coded = is_left_out = False
         for line in head.split(b"\n"):
             if not lines or not line.strip(b"\r"):
@@ -82,22 +95,26 @@ class LenientResponse:
                 is_left_out = not colon or (is_length and value.strip() in lengths)
                 is_coded = is_coded or name.lower() == b"transfer-encoding"
                 if is_length:
-                    lengths.append(value.strip())
+                    lengths.add(value.strip())
             if not is_left_out:
                 lines.append(line)
         self._begin_body(head, lengths, is_coded=is_coded)
         return b"\n".join(lines)
 
-    def _begin_body(self, head: bytes, lengths: list[bytes], *, is_coded: bool) -> None:
+    def _begin_body(self, head: bytes, lengths: set[bytes], *, is_coded: bool) -> None:
         match = _STATUS.match(head)
         status = int(match[1]) if match else 0
         if 100 <= status < 200 and status != _SWITCHING:
-            return  # The head of the final response follows.
+            self._interim += 1
+            if self._interim <= _MOST_INTERIM:
+                return  # The head of the final response follows.
+            # One that never comes: all else is dropped with the connection.
+            self._left, self.is_overrun = 0, True
         self._is_in_head = False
         if status in _BODILESS or (status >= 200 and not self._has_body):
             self._left = 0
-        elif status >= 200 and not is_coded and len(set(lengths)) == 1 and lengths[0].isdigit():
-            self._left = int(lengths[0])
+        elif status >= 200 and not is_coded and len(lengths) == 1 and (length := lengths.pop()).isdigit():
+            self._left = int(length)
 
 
 class LenientHandler(ResponseHandler):

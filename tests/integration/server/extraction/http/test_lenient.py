@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from scrapy_ext.server.extraction.http.lenient_answers import LenientResponse
@@ -61,6 +63,38 @@ def test_a_head_without_end_is_not_held() -> None:
     line = b"X: " + b"x" * 60_000 + b"\r\n"
     fed = answer.feed(b"HTTP/1.1 200 OK\r\n") + b"".join(answer.feed(line) for _ in range(6))
     assert len(fed) > 300_000
+
+
+INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"
+
+
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_interim_answers_without_end_are_dropped(size: int) -> None:
+    assert parsed(INTERIM * 100 + HEAD + b"ok", size) == (INTERIM * 100 + HEAD + b"ok", False)
+    assert parsed(INTERIM * 300 + HEAD + b"ok", size) == (INTERIM * 101, True)
+
+
+def test_the_time_of_a_head_grows_with_its_length() -> None:
+    # With the square of it, either takes minutes.
+    LenientResponse().feed(INTERIM * 400_000)
+    lengths = b"".join(b"Content-Length: %d\r\n" % number for number in range(200_000))
+    LenientResponse().feed(b"HTTP/1.1 200 OK\r\n" + lengths + b"\r\n")
+
+
+def test_a_site_that_sends_interim_answers_for_ever_is_given_up() -> None:
+    async def interim(call: object, writer: asyncio.StreamWriter) -> None:
+        while True:
+            writer.write(INTERIM * 1000)
+            await writer.drain()
+
+    site = Target().start()
+    try:
+        with Service(allow_hosts=(site.host,)) as service:
+            service.problem(
+                520, "/download/temporary-error", url=site.handle("/interim", interim), httpResponseBody=True
+            )
+    finally:
+        site.stop()
 
 
 @pytest.mark.parametrize(("rest", "connections"), [(b"", 1), (b"more", 2)])
