@@ -97,6 +97,8 @@ _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 #: Buffer size for the head of a response, which is read as one piece.
 BUFFER: Final = 256 * 1024
+#: Most interim responses (1xx) of a site before the final one.
+MOST_INTERIM: Final = 100
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
 
 

@@ -28,7 +28,7 @@ from scrapy_ext.api.extraction.problems import ExtractionError, permanent
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.jobprocess.confinement import addresses
 from scrapy_ext.server.config.extraction_limits import MIB, ServiceLimits
-from scrapy_ext.server.net.guard import Guard
+from scrapy_ext.server.net.guard import MOST_INTERIM, Guard
 from scrapy_ext.server.net.upstream import Streams, Upstream
 
 #: Header of the proxy's own responses, with a value that no site can know.
@@ -304,7 +304,7 @@ def _headers_to_forward(rest: bytes) -> tuple[list[bytes], int]:
 
 async def _answer_head(there: asyncio.StreamReader) -> bytes:
     """Return the head of the target's response with ``Connection: close``, without other hop-by-hop headers."""
-    while True:
+    for _ in range(MOST_INTERIM + 1):
         raw = await there.readuntil(b"\r\n\r\n")
         line, _, rest = raw.partition(b"\r\n")
         status = line.split(b" ", 2)[1:2]
@@ -320,3 +320,4 @@ async def _answer_head(there: asyncio.StreamReader) -> bytes:
             if header and header.partition(b":")[0].strip().lower() not in _HOP_BY_HOP
         ]
         return b"\r\n".join((line, *kept, b"Connection: close", b"", b""))
+    raise ValueError("interim answers without a final one")

@@ -18,13 +18,13 @@ from typing import Any, Final
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
+from scrapy_ext.server.net.guard import MOST_INTERIM
+
 _START: Final = b"HTTP/"
 _STATUS: Final = re.compile(rb"HTTP/\d\.\d (\d{3})\b")
 _END_OF_HEAD: Final = re.compile(rb"\n\r?\n")
 #: Longest head that is repaired, in bytes. A longer one is passed on as it is.
 _LONGEST_HEAD: Final = 256 * 1024
-#: Most heads of interim responses (1xx) before the final one.
-_MOST_INTERIM: Final = 100
 #: Statuses of answers without a body.
 _BODILESS: Final = frozenset({204, 304})
 _SWITCHING: Final = 101
@@ -106,7 +106,7 @@ class LenientResponse:
         status = int(match[1]) if match else 0
         if 100 <= status < 200 and status != _SWITCHING:
             self._interim += 1
-            if self._interim <= _MOST_INTERIM:
+            if self._interim <= MOST_INTERIM:
                 return  # The head of the final response follows.
             # One that never comes: all else is dropped with the connection.
             self._left, self.is_overrun = 0, True

@@ -182,6 +182,18 @@ async def test_interim_answers_are_passed_over(target: Target) -> None:
     assert answer.startswith(b"HTTP/1.1 200 OK")
 
 
+async def test_interim_answers_without_an_end_are_refused(target: Target) -> None:
+    async def interim(call: Call, writer: asyncio.StreamWriter) -> None:
+        while True:
+            writer.write(b"HTTP/1.1 102 Processing\r\n\r\n" * 1000)
+            await writer.drain()
+
+    url = target.handle("/interim", interim)
+    async with PageProxy(guard_for(target), ServiceLimits()) as proxy:
+        answer = await speak(proxy, f"GET {url} HTTP/1.1\nHost: x\n\n")
+    assert answer.startswith(b"HTTP/1.1 502 ")
+
+
 async def test_bytes_are_limited_over_all_connections_of_a_page(target: Target) -> None:
     url = target.page("/large", "x" * 60_000)
     async with PageProxy(guard_for(target), ServiceLimits(page_bytes=100_000)) as proxy:
