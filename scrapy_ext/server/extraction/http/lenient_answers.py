@@ -25,6 +25,8 @@ _STATUS: Final = re.compile(rb"HTTP/\d\.\d (\d{3})\b")
 _END_OF_HEAD: Final = re.compile(rb"\n\r?\n")
 #: Longest head that is repaired, in bytes. A longer one is passed on as it is.
 _LONGEST_HEAD: Final = 256 * 1024
+#: A length that the parser accepts; Python refuses to read 4301 digits.
+_LENGTH: Final = re.compile(rb"[0-9]{1,20}")
 #: Statuses of answers without a body.
 _BODILESS: Final = frozenset({204, 304})
 _SWITCHING: Final = 101
@@ -113,7 +115,7 @@ class LenientResponse:
         self._is_in_head = False
         if status in _BODILESS or (status >= 200 and not self._has_body):
             self._left = 0
-        elif status >= 200 and not is_coded and len(lengths) == 1 and (length := lengths.pop()).isdigit():
+        elif status >= 200 and not is_coded and len(lengths) == 1 and _LENGTH.fullmatch(length := lengths.pop()):
             self._left = int(length)
 
 

@@ -33,6 +33,7 @@ def parsed(data: bytes, size: int, *, has_body: bool = True) -> tuple[bytes, boo
         (HEAD.replace(b"Content-Length: 2", b"Transfer-Encoding: chunked") + b"0\r\n\r\n", None),
         (HEAD.replace(b"Content-Length: 2", b"Content-Length: x") + b"okok", None),
         (HEAD.replace(b"Content-Length: 2\r\n", b"") + b"to the end\r\n\r\n", None),
+        (HEAD.replace(b"Content-Length: 2", b"Content-Length: " + b"9" * 5000) + b"ok", None),
         (b"HTTP/1.1 200 OK\r\nX-A: never ends", None),
         (b"SSH-2.0-OpenSSH\r\n\r\nno colon\r\n\r\n", None),
         (b"\r\n" + HEAD + b"ok", None),
