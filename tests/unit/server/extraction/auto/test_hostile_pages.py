@@ -98,6 +98,8 @@ HOSTILE = {
     "a type after white space": '<script type=application/json>{"@type":' + " " * 300_000 + "1}</script><h1>x</h1>",
     "many labels": "<h1>x</h1>" + "<p>" + "a:" * 60 + "</p>" * 3_000 + "<li>SKU: 12345</li>" * 3_000,
     "a long srcset": f'<div class=gallery><h1>x</h1><img srcset="{"a 1w, " * 1_000}"></div>',
+    "digits without a unit": "<h1>x</h1><p class=price>lowest price past " + "5" * 300_000 + "</p>",
+    "words of a stock": "<h1>x</h1><p>four words of text " + "kein" * 50_000 + "налич" * 50_000 + "</p>",
     "many prices in scripts": "<script>" + 'price":' * 100_000 + "</script>" + "<script>{price: 1.5,}</script>" * 3_000,
     "many brands in scripts": "<h1>x</h1><script>" + 'brand": {"' * 50_000 + "brand: 'x'," * 50_000 + "</script>",
     "brand without end": "<h1>x</h1><script>brand" + "\\\\" * 100_000 + "</script>",
