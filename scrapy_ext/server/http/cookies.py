@@ -40,7 +40,7 @@ def _character(escaped: re.Match[str]) -> str:
 def is_encrypted(request: Request) -> bool:
     """Return true if the browser's connection is encrypted, also if that ends at a proxy in front of the server.
 
-    A chain of proxies writes one scheme each.
+    In a chain of proxies, the first scheme is that of the browser.
     """
-    schemes = [request.url.scheme, *request.headers.get("x-forwarded-proto", "").split(",")]
-    return "https" in (scheme.strip().lower() for scheme in schemes)
+    forwarded = request.headers.get("x-forwarded-proto", "").partition(",")[0]
+    return "https" in (request.url.scheme, forwarded.strip().lower())
