@@ -61,6 +61,8 @@ MAX_NAME_LENGTH: Final = 120
 MAX_LINE_LENGTH: Final = 40
 MAX_NODES: Final = 30
 MAX_LINKS: Final = 2_000
+#: Most locations of a job with several.
+MAX_PLACES: Final = 20
 #: Parts of the path of an address that may name a company.
 MAX_STEPS: Final = 6
 #: Greatest distance from the heading, in elements, of a part that only its name or its words identify.
@@ -206,7 +208,7 @@ class _Extraction:
     def _location(self) -> JobLocation | None:
         raw = self._first(
             "jobLocation",
-            (origin(self._job, "jobLocation"), lambda: _place_of(self._job)),
+            (origin(self._job, "jobLocation"), lambda: _places_of(self._job)),
             ("label", lambda: labelled_place(self._labels)),
             ("named part", lambda: self._named(_LOCATION_NAME, _LOCATION_NAMES, is_place)),
             ("title", self._titles.place),
@@ -396,18 +398,18 @@ def _main_job(page: Page, jobs: list[Thing]) -> Thing | None:
     return jobs[0] if 0 < len(jobs) <= SEVERAL else None
 
 
-def _place_of(job: Thing | None) -> str | None:
-    for value in job.values("jobLocation", "applicantLocationRequirements") if job else ():
-        if isinstance(value, str):
-            return one_line(value) or None
-        address = next((inner for inner in value.values("address")), value)
-        if isinstance(address, str):
-            return one_line(address) or None
-        parts = [address.text("addressLocality"), address.text("addressRegion"), address.text("addressCountry")]
-        place = ", ".join(dict.fromkeys(one_line(part) for part in parts if part)) or one_line(text_of(value))
-        if place:
-            return place
-    return None
+def _places_of(job: Thing | None) -> str | None:
+    """Return the locations of structured data in one text, separated by semicolons."""
+    values = job.values("jobLocation", "applicantLocationRequirements") if job else []
+    return "; ".join(dict.fromkeys(place for value in values[:MAX_PLACES] if (place := _place_of(value)))) or None
+
+
+def _place_of(value: str | Thing) -> str:
+    address = value if isinstance(value, str) else next(iter(value.values("address")), value)
+    if isinstance(address, str):
+        return one_line(address)
+    parts = [address.text("addressLocality"), address.text("addressRegion"), address.text("addressCountry")]
+    return ", ".join(dict.fromkeys(one_line(part) for part in parts if part)) or one_line(text_of(value))
 
 
 def _identifier_of(job: Thing | None) -> str | None:
