@@ -130,6 +130,7 @@ def groups_of(page: Page, surroundings: Surroundings, *, by_class: bool = True) 
     """
     step = step_of if by_class else lambda node: str(node.tag)
     by_way = [some for links in _links_by_way(page, surroundings, step) for some in (links, *_by_place(links))]
+    by_way += [some for links in list(by_way) for some in _by_column(links)]
     ranked = sorted(by_way, key=len, reverse=True)[:MAX_GROUPS]
     found = [Group(tuple(_with_following(entries))) for links in ranked if len(entries := _entries(links)) >= FEWEST]
     return _joined(found, {node: position for position, node in enumerate(page.elements)})
@@ -162,10 +163,25 @@ def _by_place(links: list[tuple[HtmlElement, str]]) -> Iterator[list[tuple[HtmlE
 
     So names are separated from brands and reviews where only the order distinguishes them.
     """
+    return _by_order(links, lambda link: link.getparent())
+
+
+def _by_column(links: list[tuple[HtmlElement, str]]) -> Iterator[list[tuple[HtmlElement, str]]]:
+    """Yield the first, second and so on of the links of table rows: names are separated from buttons in other cells."""
+    if links[0][0].getparent() is not None and any(above.tag == "tr" for above in links[0][0].iterancestors()):
+        yield from _by_order(
+            links, lambda link: next((above for above in link.iterancestors() if above.tag == "tr"), None)
+        )
+
+
+def _by_order(
+    links: list[tuple[HtmlElement, str]], box_of: Callable[[HtmlElement], HtmlElement | None]
+) -> Iterator[list[tuple[HtmlElement, str]]]:
+    """Yield the first, second and so on of the links of each box, where there are several boxes."""
     seen: dict[HtmlElement | None, int] = {}
     places: list[list[tuple[HtmlElement, str]]] = [[] for _ in range(MAX_PLACES)]
     for link, url in links:
-        parent = link.getparent()
+        parent = box_of(link)
         place = seen[parent] = seen.get(parent, -1) + 1
         if place < MAX_PLACES:
             places[place].append((link, url))
