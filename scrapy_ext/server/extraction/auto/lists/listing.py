@@ -205,9 +205,9 @@ class Shape:
 
     @cached_property
     def of_site(self) -> float:
-        """The share of the entries that link to the page's own site."""
-        own = site_of(self._page.url)
-        return self.part(lambda card: site_of(card.url) == own)
+        """The share of the entries that link to the page's own site, or to that of its base URL: a copy has another."""
+        own = {site_of(self._page.url), site_of(self._page.base_url)}
+        return self.part(lambda card: site_of(card.url) in own)
 
     @cached_property
     def counted(self) -> float:

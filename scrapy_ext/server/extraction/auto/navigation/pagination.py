@@ -246,7 +246,10 @@ class Pagination:
         return score
 
     def _is_of_host(self, url: str) -> bool:
-        return host_of(url).removeprefix("www.") == host_of(self._page.url).removeprefix("www.")
+        page = self._page
+        return host_of(url).removeprefix("www.") in {
+            host_of(own).removeprefix("www.") for own in (page.url, page.base_url)
+        }
 
     def _is_beside(self, url: str) -> bool:
         if not self._is_of_host(url):
