@@ -23,7 +23,8 @@ _SETS: Final = ("data-srcset", "srcset")
 _WIDTH = re.compile(r"\s(\d+(?:\.\d+)?)[wx]$")
 #: Placeholders, tracking pixels and icons.
 _NO_IMAGE = re.compile(
-    r"(?:^data:|\.svg(?:$|[?#])|/(?:blank|spacer|pixel|placeholder|transparent|loading|spinner|1x1)[^/]*$|sprite|/icons?/)",
+    r"(?:^data:|\.svg(?:$|[?#])|/(?:blank|spacer|pixel|placeholder|transparent|loading|spinner|1x1)[^/]*$|sprite|/icons?/"
+    r"|(?:^|[/_.-])(?:image[-_]?)?(?:placeholder|no[-_]?(?:image|photo|picture|img)|image[-_]not[-_]available)(?![^\W\d_])[^/]*$)",
     re.IGNORECASE,
 )
 #: Smaller sides, in pixels, are those of icons and avatars.
