@@ -53,6 +53,7 @@ _SEPARATORS = _VOCABULARY.pattern("separators")
 _QUALIFICATION = _VOCABULARY.pattern("qualification", re.IGNORECASE)
 #: Job titles right behind a name, often in an element beside it.
 _TITLE_BEHIND = _VOCABULARY.pattern("title_behind")
+_TITLE_AFTER_COMMA = _VOCABULARY.pattern("title_after_comma", re.IGNORECASE)
 _VAGUE_LABEL, _PICTURE_CREDIT = _VOCABULARY.patterns("vague_label", "picture_credit", flags=re.IGNORECASE)
 _DATED_LEADING = _VOCABULARY.pattern("dated_leading")
 _OFFICE, _NO_NAME, _AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
@@ -146,27 +147,16 @@ def _are_alike(first: HtmlElement, second: HtmlElement) -> bool:
 def _scored_parts(page: Page, focus: Focus) -> Iterator[tuple[float, tuple[HtmlElement, list[Author]]]]:
     for node in _nodes(page):
         distance = abs(focus.distance(node))
-        if distance > NEAR or focus.elsewhere(node) or focus.in_card(node) or _is_in_list_aside(node, focus):
+        if distance > NEAR or focus.elsewhere(node) or focus.in_card(node) or focus.in_list_aside(node):
             continue
         found = _of_node(page, node)
         precise = node.tag == "a" or node.get("itemprop") in {"author", "name"}
         if found:
-            yield distance - (LINK_BONUS if precise and not _is_aside(node, focus) else 0), (node, found)
-
-
-def _is_in_list_aside(node: HtmlElement, focus: Focus) -> bool:
-    """Return whether a node is in an item of a list beside the content: other pages have their authors there."""
-    around = [node, *node.iterancestors()]
-    items = [place for place, each in enumerate(around) if each.tag == "li" and each not in focus.path]
-    return bool(items) and _is_aside(around[items[0]], focus)
-
-
-def _is_aside(node: HtmlElement, focus: Focus) -> bool:
-    return any(each.tag == "aside" and each not in focus.path for each in node.iterancestors())
+            yield distance - (LINK_BONUS if precise and not focus.in_aside(node) else 0), (node, found)
 
 
 def _nodes(page: Page) -> list[HtmlElement]:
-    links = [node for node in page.tree.iter("a") if _leads_to_author(node)]
+    links = [node for node in page.tree.iter("a") if leads_to_author(node)]
     named = [
         node
         for node in page.named(*_NAMES)
@@ -175,7 +165,8 @@ def _nodes(page: Page) -> list[HtmlElement]:
     return [*links[:MAX_NODES], *named[:MAX_NODES]]
 
 
-def _leads_to_author(node: HtmlElement) -> bool:
+def leads_to_author(node: HtmlElement) -> bool:
+    """Return whether a link leads to the page of an author: marked so, or with an address and a text of one."""
     if "author" in (node.get("rel") or "").lower().split():
         return True
     if not _PROFILE.search(node.get("href") or ""):
@@ -262,6 +253,9 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
     if len(placed) > 1 and all(placed):
         return [match["name"] for match in placed if match]
     text = _TRAILING.sub("", text).strip(" ,;:|")
+    titled = _TITLE_AFTER_COMMA.match(text) if shown else None
+    if titled is not None:
+        text = titled["name"]
     parts = [part.strip(" ,;:|•·–—-") for part in _SEPARATORS.split(text)]
     if not _are_names(parts) or _OFFICE.search(text):
         parts = [text]

@@ -121,9 +121,7 @@ class Dates:
         return [
             node
             for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]
-            if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH
-            and not focus.elsewhere(node)
-            and not focus.in_card(node)
+            if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not _is_of_another(node, focus)
         ]
 
 
@@ -134,13 +132,12 @@ def _dates(page: Page, texts: Iterable[str]) -> list[Date]:
 def _exact_times(page: Page, focus: Focus, *, modified: bool) -> Iterator[Date]:
     for node in islice(page.tree.iter("time"), MAX_NODES):
         date = machine_date(one_line(node.get("datetime"))[:MAX_TEXT_LENGTH])
-        if (
-            date
-            and _is_wanted(page, node, modified=modified) is not None
-            and not focus.elsewhere(node)
-            and not focus.in_card(node)
-        ):
+        if date and _is_wanted(page, node, modified=modified) is not None and not _is_of_another(node, focus):
             yield date
+
+
+def _is_of_another(node: HtmlElement, focus: Focus) -> bool:
+    return focus.elsewhere(node) or focus.in_card(node) or focus.in_list_aside(node)
 
 
 def _contents(page: Page, names: Iterable[str]) -> Iterator[str]:

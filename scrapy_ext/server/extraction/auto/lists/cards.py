@@ -11,7 +11,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields import images
-from scrapy_ext.server.extraction.auto.fields.authors import names_in
+from scrapy_ext.server.extraction.auto.fields.authors import leads_to_author, names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.prices import Money, is_money
 from scrapy_ext.server.extraction.auto.items import Author, Image
@@ -139,7 +139,7 @@ class EntryContent:
         for node in self.elements:
             names = self._names[node]
             named = _AUTHOR_NAME.search(names) and not _NOT_AUTHOR.search(names)
-            if not named and "author" not in (node.get("rel") or "").lower().split():
+            if not named and not (node.tag == "a" and leads_to_author(node)):
                 continue
             raw = node_text(node, MAX_LINE_LENGTH + 1)
             found = names_in(raw) if 0 < len(raw) <= MAX_LINE_LENGTH and not is_mostly_date(raw, self.language) else []

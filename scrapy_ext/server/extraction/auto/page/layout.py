@@ -173,6 +173,16 @@ class Focus:
         """Return whether a node is in a card of another page: a small box with a heading that links there."""
         return self._cards.hold(node)
 
+    def in_aside(self, node: HtmlElement) -> bool:
+        """Return whether a node is beside the content."""
+        return any(each.tag == "aside" and each not in self.path for each in node.iterancestors())
+
+    def in_list_aside(self, node: HtmlElement) -> bool:
+        """Return whether a node is in an item of a list beside the content: other pages have authors and dates there."""
+        items = (each for each in (node, *node.iterancestors()) if each.tag == "li" and each not in self.path)
+        item = next(items, None)
+        return item is not None and self.in_aside(item)
+
     def _find_heading(self) -> HtmlElement | None:
         scored: list[tuple[float, HtmlElement]] = []
         first_order = _of_content(self._page, [node for node in self._page.tree.iter("h1") if node_text(node, 500)])
