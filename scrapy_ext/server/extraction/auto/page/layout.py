@@ -178,7 +178,7 @@ class Focus:
         return any(each.tag == "aside" and each not in self.path for each in node.iterancestors())
 
     def in_list_aside(self, node: HtmlElement) -> bool:
-        """Return whether a node is in an item of a list beside the content: other pages have authors and dates there."""
+        """Return whether a node is in a list item beside the content: other pages have authors and dates there."""
         items = (each for each in (node, *node.iterancestors()) if each.tag == "li" and each not in self.path)
         item = next(items, None)
         return item is not None and self.in_aside(item)

@@ -14,7 +14,8 @@ import msgspec
 import pytest
 
 from scrapy_ext.server.extraction.auto import KINDS, extract, extract_more
-from scrapy_ext.server.extraction.auto.page.markup import MAX_REFERRED, MAX_THINGS, Markup
+from scrapy_ext.server.extraction.auto.page.markup import MAX_THINGS, Markup
+from scrapy_ext.server.extraction.auto.page.microdata import MAX_REFERRED
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.parsing import MAX_ELEMENTS, MAX_HTML_LENGTH
 

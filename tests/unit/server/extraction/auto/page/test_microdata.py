@@ -8,7 +8,7 @@ import pytest
 from extruct.w3cmicrodata import MicrodataExtractor
 from lxml import html
 
-from scrapy_ext.server.extraction.auto.page.markup import MicrodataReader
+from scrapy_ext.server.extraction.auto.page.microdata import MicrodataReader
 
 BASE = "https://shop.example/a/b"
 
