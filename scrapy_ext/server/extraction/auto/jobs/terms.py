@@ -131,7 +131,8 @@ def _of_amount(amount: Thing, job: Thing | None, place: Place) -> BaseSalary | N
     one = from_markup(inner.text("value", "@value", "median", "price"))
     if not (low or high or one):
         return salary_in(text_of(amount), place)
-    raw_currency = amount.text("currency", "priceCurrency") or (job.text("salaryCurrency") if job else None)
+    stated = (each.text("currency", "priceCurrency") for each in (amount, inner))
+    raw_currency = next(filter(None, stated), None) or (job.text("salaryCurrency") if job else None)
     unit = (inner.text("unitText", "unitCode") or amount.text("unitText", "duration") or "").upper()
     low, high = low or (one if not high else None), high or (one if not low else None)
     return BaseSalary(
