@@ -219,7 +219,7 @@ def _sureness(page: Page, node: HtmlElement) -> int:
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")
 _COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")
 #: ``4.5 out of 5``, in several languages.
-_OUT_OF = _VOCABULARY.pattern("out_of")
+_OUT_OF, _OF_SCALE = _VOCABULARY.patterns("out_of", "of_scale")
 _REVIEWS = _VOCABULARY.pattern("reviews", re.IGNORECASE)
 _RATING_NAMES: Final = _VOCABULARY.words("rating_names")
 MAX_RATING: Final = 1000.0
@@ -251,13 +251,23 @@ def rating_on(page: Page, focus: Focus) -> AggregateRating | None:
         if not -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING:
             continue
         text = node_text(node, MAX_TEXT_LENGTH + 1) or node.get("aria-label") or node.get("title") or ""
-        match = _OUT_OF.search(text) if len(text) <= MAX_TEXT_LENGTH else None
-        value = _number(match.group(1)) if match else None
-        if match and value and value <= int(match.group(2)):
-            reviews = _REVIEWS.search(text, match.end())
-            count = _count(reviews.group(1)) if reviews else None
-            return AggregateRating(ratingValue=value, bestRating=float(match.group(2)), reviewCount=count)
+        if len(text) <= MAX_TEXT_LENGTH and (found := _rating_in(text)):
+            return found
     return None
+
+
+def _rating_in(text: str) -> AggregateRating | None:
+    """Return the rating of a text such as ``4.5 out of 5 (12 reviews)``, or with the scale before the value."""
+    if match := _OUT_OF.search(text):
+        value, best = match.groups()
+    elif match := _OF_SCALE.search(text):
+        best, value = match.groups()
+    number = _number(value) if match else None
+    if not match or not number or number > int(best):
+        return None
+    reviews = _REVIEWS.search(text, match.end())
+    count = _count(reviews.group(1)) if reviews else None
+    return AggregateRating(ratingValue=number, bestRating=float(best), reviewCount=count)
 
 
 def _number(text: str | None) -> float | None:
