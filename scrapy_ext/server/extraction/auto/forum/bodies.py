@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -40,6 +40,8 @@ _POST: Final = _VOCABULARY.text("post")
 _SURE_NAME, _LIKELY_NAME, _VAGUE_NAME = _VOCABULARY.patterns("sure_name", "likely_name", "vague_name")
 #: Names of spans that are posts, as of old software that has no elements for paragraphs.
 _WHOLE_NAME: Final = re.compile(rf"{_POST}s?(?:text)?")
+#: Names of the element of one post with its author, its date and its answers.
+_ONE_POST: Final = re.compile(r"(?:post|message|comment|reply|answer|response)(?:[-_]?\d+)?")
 _SIGNATURE: Final = _VOCABULARY.pattern("signature_line")
 _NO_BODY, _OUTSIDE = _VOCABULARY.patterns("no_body", "outside")
 _WANTED: Final = _VOCABULARY.words("wanted")
@@ -193,7 +195,27 @@ def _by_dates(page: Page) -> list[HtmlElement]:
 def boxes_of(bodies: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:
     """Return the box of each body: the outermost element that contains it and no other."""
     bodies = list(bodies)
-    return {body: _lone_box(body) for body in bodies} if len(bodies) == 1 else own_boxes(bodies)
+    if len(bodies) == 1:
+        return {body: _lone_box(body) for body in bodies}
+    boxes = own_boxes(bodies)
+    before: set[HtmlElement] = set()
+    for body, box in boxes.items():
+        parent = box.getparent()
+        # Below its own text, the element of a post holds the posts that answer it.
+        if parent is not None and parent not in before and any(map(_ONE_POST.fullmatch, class_and_id(parent).split())):
+            boxes[body] = parent
+        before.update(body.iterancestors())
+    return boxes
+
+
+def elements_of(box: HtmlElement, boxes: Container[HtmlElement]) -> Iterator[HtmlElement]:
+    """Yield the elements of a box without those of other boxes in it."""
+    left = [box]
+    while left:
+        node = left.pop()
+        if isinstance(node.tag, str):
+            yield node
+        left += [inner for inner in reversed(node) if inner not in boxes]
 
 
 def _lone_box(body: HtmlElement) -> HtmlElement:

@@ -20,7 +20,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.compatibility.python import datetime_of_iso
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
-from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of
+from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of, elements_of
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import class_and_id, step_of
 from scrapy_ext.server.extraction.auto.page.text import layout_text, lines, whole_number
@@ -55,7 +55,8 @@ class _Place(NamedTuple):
 
 def authors_of(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[HtmlElement, str]:
     """Return the names of the authors of posts by the bodies of these, as far as the page shows them."""
-    found = {body: _names_in(_around(box, body), page) for body, box in boxes.items()}
+    others = frozenset(boxes.values())
+    found = {body: _names_in(_around(box, body, others), page) for body, box in boxes.items()}
     if len(boxes) == 1:
         body = next(iter(boxes))
         at = page.order.get(body, 0)
@@ -70,10 +71,10 @@ def authors_of(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[HtmlEl
     return names
 
 
-def _around(box: HtmlElement, body: HtmlElement) -> Iterator[HtmlElement]:
-    """Yield the elements of a post without those of its text."""
+def _around(box: HtmlElement, body: HtmlElement, boxes: frozenset[HtmlElement]) -> Iterator[HtmlElement]:
+    """Yield the elements of a post without those of its text and of other posts in it."""
     inside = {*body.iter("*"), *body.iterancestors()} if body is not box else set()
-    return islice((node for node in box.iter("*") if node not in inside), MAX_AUTHOR_ELEMENTS)
+    return islice((node for node in elements_of(box, boxes) if node not in inside), MAX_AUTHOR_ELEMENTS)
 
 
 def _ranks(posts: list[dict[_Place, str]], number: int) -> dict[_Place, float]:
@@ -203,6 +204,7 @@ def posts_of(page: Page) -> list[Post]:
     """Return the posts that a page shows, in its order."""
     boxes = boxes_of(bodies_of(page))
     dates, authors = _dates_by_box(page, boxes), authors_of(page, boxes)
+    others = frozenset(boxes.values())
     found = []
     for body, box in boxes.items():
         post = Post(text=_text(body))
@@ -210,7 +212,9 @@ def posts_of(page: Page) -> list[Post]:
         if not post.text and not post.media:
             continue
         around = [
-            node for node in islice(box.iter("*"), MAX_ELEMENTS) if body not in (node, *islice(node.iterancestors(), 8))
+            node
+            for node in islice(elements_of(box, others), MAX_ELEMENTS)
+            if body not in (node, *islice(node.iterancestors(), 8))
         ]
         leading = _leading_time(body)
         post.date = dates.get(box) or (_date(page, leading) if leading is not None else None)
@@ -294,7 +298,9 @@ def _short_lines(page: Page) -> Iterator[tuple[int, str]]:
 
 
 def _is_date(text: str) -> bool:
-    return is_mostly_date(text) or (_DATE_LABEL.match(text) is not None and any(map(str.isdigit, text)))
+    by = _BY.fullmatch(text)
+    behind = text[by.end(1) :].strip(" ,;:»·|-–—") if by else text
+    return is_mostly_date(behind) or (_DATE_LABEL.match(text) is not None and any(map(str.isdigit, text)))
 
 
 def _is_of_author(page: Page, node: HtmlElement) -> bool:
