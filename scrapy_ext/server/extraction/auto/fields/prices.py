@@ -31,6 +31,7 @@ from scrapy_ext.server.extraction.auto.fields.price_notation import (
     is_count,
     normalised,
     number_of,
+    power_of,
     role_of,
 )
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -221,7 +222,9 @@ def _share_currency(text: str, amounts: list[Amount]) -> None:
         )
         ascends = low.value <= high.value or low.factor != high.factor
         # ``Pack of 6 - $11.49`` is none.
-        alike = low.has_decimals == high.has_decimals and (bool(low.sign) or text[high.start].isdigit())
+        alike = (power_of(high.raw) > 1 or low.has_decimals == high.has_decimals) and (
+            bool(low.sign) or text[high.start].isdigit()
+        )
         if not (joined and ascends and alike and (low.sign or high.sign or len(amounts) == 2)):
             continue
         low.sign, high.sign = low.sign or high.sign, high.sign or low.sign
@@ -229,6 +232,9 @@ def _share_currency(text: str, amounts: list[Amount]) -> None:
         for one, other in ((low, high), (high, low)):
             if one.factor == 1 and other.factor != 1 and one.value < 1000:
                 one.factor, one.value = other.factor, one.value * other.factor
+        power = power_of(high.raw)
+        if power_of(low.raw) == 1 and low.value * power <= high.value:
+            low.factor, low.value = power, low.value * power
 
 
 def _may_be_bare(text: str, amount: Amount) -> bool:
