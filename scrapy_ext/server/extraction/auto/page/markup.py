@@ -99,7 +99,7 @@ class Markup:
     def of(cls, page: Page) -> Markup:
         """Read the structured data of a page, and skip what is broken in it."""
         by_id: dict[str, Thing] = {}
-        build = _Builder(by_id)
+        build = _Builder(by_id, page.language)
         roots: list[Thing] = []
         for script in page.scripts:
             if script.type == JSON_LD and len(script.source) <= MAX_BLOCK_LENGTH:
@@ -136,8 +136,9 @@ class Markup:
 
 
 class _Builder:
-    def __init__(self, by_id: dict[str, Thing]) -> None:
+    def __init__(self, by_id: dict[str, Thing], language: str | None) -> None:
         self._by_id = by_id
+        self._language = language
         self._left = MAX_THINGS
         self.syntax = "json-ld"
 
@@ -178,9 +179,13 @@ class _Builder:
             self._by_id.setdefault(thing.id, thing)
         return thing
 
+    def _is_of_another_language(self, value: JsonValue) -> bool:
+        """Return whether a value is in a language that the page is not in."""
+        return self._language is not None and _language_of(value) not in {None, self._language}
+
     def _values(self, values: list[JsonValue], depth: int) -> list[str | Thing]:
         found: list[str | Thing] = []
-        for value in values[:MAX_VALUES]:
+        for value in sorted(values[:MAX_VALUES], key=self._is_of_another_language):
             if isinstance(value, dict):
                 if thing := self._thing(value, depth + 1):
                     found.append(thing)
@@ -191,6 +196,12 @@ class _Builder:
             elif value is not None and (text := str(value)[:MAX_VALUE_LENGTH]).strip():
                 found.append(text)
         return found
+
+
+def _language_of(value: JsonValue) -> str | None:
+    """Return the language of a value that names one, without its region."""
+    named = value.get("@language") if isinstance(value, dict) else None
+    return named.lower().partition("-")[0] if isinstance(named, str) else None
 
 
 def _types(value: JsonValue) -> frozenset[str]:
