@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -12,7 +13,7 @@ from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.price_notation import code_of, place_on
 from scrapy_ext.server.extraction.auto.fields.prices import Money, from_markup
 from scrapy_ext.server.extraction.auto.items import ProductVariant
-from scrapy_ext.server.extraction.auto.page import Page, Thing, one_line
+from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.auto.products.identifiers import gtins_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -24,6 +25,9 @@ PRODUCT_TYPES: Final = (
 #: Most products with offers on the page of one product; more are a list.
 SEVERAL: Final = 3
 MAX_VARIANTS: Final = 200
+#: Headings of the first level, and characters of each, that are compared with the names of products.
+MAX_HEADINGS: Final = 5
+MAX_HEADING_LENGTH: Final = 300
 #: The parameters of a URL that are compared.
 MAX_QUERY: Final = 20
 #: Longest words about availability in structured data, longest sign of a currency, and how far a denial stands before
@@ -36,14 +40,15 @@ _OF_VARIANTS: Final = ("sku", "mpn", "gtin13", "gtin12", "gtin14", "gtin8", "gti
 
 
 def main_product(page: Page) -> Thing | None:
-    """Return the product that the page is about: the one with its own URL, else the first, those with offers first.
+    """Return the product that the page is about: the one with its own URL, else the one named as its heading, else the
+    first, those with offers first.
 
     Products of one name, and those that a group names, are variants of a group, which gets their offers.
     """
     things = page.markup.things(*PRODUCT_TYPES)
     offered = [thing for thing in things if thing.values("offers", "offer", "hasVariant", "price")]
     own = next((thing for thing in offered if _is_own(page, thing)), None)
-    chosen = own or next(iter(offered or things), None)
+    chosen = own or _named_as_heading(page, offered) or next(iter(offered or things), None)
     if chosen is None:
         return None
     variants = chosen.things("hasVariant")[:MAX_VARIANTS]
@@ -60,6 +65,13 @@ def offers_in_markup(page: Page, product: Thing | None) -> dict[str, bool]:
     offers = product is not None and bool(product.values("offers", "hasVariant"))
     offered = sum(bool(thing.values("offers")) for thing in page.markup.things(*PRODUCT_TYPES)) if offers else 0
     return {"offers": offers and offered <= SEVERAL, "many_offers": offers and offered > SEVERAL}
+
+
+def _named_as_heading(page: Page, things: list[Thing]) -> Thing | None:
+    """Return the only one of several products whose name is the heading of the page."""
+    headings = {node_text(node, MAX_HEADING_LENGTH).casefold() for node in islice(page.tree.iter("h1"), MAX_HEADINGS)}
+    named = [thing for thing in things if one_line(thing.text("name")).casefold() in headings - {""}]
+    return named[0] if len(named) == 1 else None
 
 
 def _is_own(page: Page, thing: Thing) -> bool:
