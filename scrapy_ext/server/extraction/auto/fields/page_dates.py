@@ -24,6 +24,7 @@ from scrapy_ext.server.extraction.auto.fields.dates import (
     time_beside,
 )
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.layout import Parts
 from scrapy_ext.server.extraction.auto.page.sources import lowest, origin
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -45,6 +46,10 @@ FAR: Final = 80
 MIN_PARAGRAPH: Final = 80
 SUMMARY: Final = 1
 _DATE_NAME = re.compile(r"\b(?:date|time|datum|fecha|datetime)\b")
+#: Names of the parts with comments.
+_COMMENTS = re.compile(
+    r"(?:user[-_]?)?comments?(?:[-_]?(?:list|section|area|thread|body|item|box|wrap(?:per)?|content|\d+))?|commentlist"
+)
 #: Longest label of a date, in characters.
 MAX_LABEL_LENGTH: Final = 30
 
@@ -64,6 +69,10 @@ class Dates:
         self._page = page
         self._article = article
         self._focus = focus
+        #: Comments below a page have dates of their own.
+        self._comments = Parts(
+            lambda node: any(map(_COMMENTS.fullmatch, page.names(node).split())), ends=focus.path.__contains__
+        )
 
     @cached_property
     def published(self) -> Date | None:
@@ -89,7 +98,7 @@ class Dates:
         )
         if first is None or first.has_time:
             return first
-        others = (*stated, *of_metas, *_exact_times(page, self._focus, modified=modified))
+        others = (*stated, *of_metas, *self._exact_times(modified=modified))
         return next((date for date in others if date.has_time and date.iso[:10] == first.iso[:10]), first)
 
     def _shown(self, *, modified: bool) -> Iterator[tuple[float, Date]]:
@@ -121,23 +130,23 @@ class Dates:
         return [
             node
             for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]
-            if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not _is_of_another(node, focus)
+            if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not self._is_of_another(node)
         ]
+
+    def _exact_times(self, *, modified: bool) -> Iterator[Date]:
+        page = self._page
+        for node in islice(page.tree.iter("time"), MAX_NODES):
+            date = machine_date(one_line(node.get("datetime"))[:MAX_TEXT_LENGTH])
+            if date and _is_wanted(page, node, modified=modified) is not None and not self._is_of_another(node):
+                yield date
+
+    def _is_of_another(self, node: HtmlElement) -> bool:
+        focus = self._focus
+        return focus.elsewhere(node) or focus.in_card(node) or focus.in_list_aside(node) or self._comments.hold(node)
 
 
 def _dates(page: Page, texts: Iterable[str]) -> list[Date]:
     return [date for text in texts if (date := read(text, page))]
-
-
-def _exact_times(page: Page, focus: Focus, *, modified: bool) -> Iterator[Date]:
-    for node in islice(page.tree.iter("time"), MAX_NODES):
-        date = machine_date(one_line(node.get("datetime"))[:MAX_TEXT_LENGTH])
-        if date and _is_wanted(page, node, modified=modified) is not None and not _is_of_another(node, focus):
-            yield date
-
-
-def _is_of_another(node: HtmlElement, focus: Focus) -> bool:
-    return focus.elsewhere(node) or focus.in_card(node) or focus.in_list_aside(node)
 
 
 def _contents(page: Page, names: Iterable[str]) -> Iterator[str]:
