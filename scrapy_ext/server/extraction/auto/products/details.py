@@ -229,6 +229,8 @@ MAX_TEXT_LENGTH: Final = 80
 #: Greatest distance from the heading, in elements, of the rating.
 BEFORE_HEADING: Final = 10
 AFTER_HEADING: Final = 100
+#: The same for one in an element that is not named so.
+NEAR_HEADING: Final = 30
 
 
 def rating_of(product: Thing | None) -> AggregateRating | None:
@@ -248,16 +250,32 @@ def rating_on(page: Page, focus: Focus) -> AggregateRating | None:
     if focus.heading is None:
         return None
     for node in page.named(*_RATING_NAMES)[:MAX_RATINGS]:
-        if not -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING:
-            continue
-        text = node_text(node, MAX_TEXT_LENGTH + 1) or node.get("aria-label") or node.get("title") or ""
-        if len(text) <= MAX_TEXT_LENGTH and (found := _rating_in(text)):
+        if -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING:
+            text = node_text(node, MAX_TEXT_LENGTH + 1) or node.get("aria-label") or node.get("title") or ""
+            if found := _rating_in(text):
+                return found
+    return _unnamed_rating(page, focus)
+
+
+def _unnamed_rating(page: Page, focus: Focus) -> AggregateRating | None:
+    """Return the rating of a label of stars right by the heading, or of a line there that also counts the reviews."""
+    for position in page.with_attribute.get("aria-label", ()):
+        node = page.elements[position]
+        if -BEFORE_HEADING <= focus.distance(node) <= NEAR_HEADING and not focus.elsewhere(node):
+            found = _rating_in(node.get("aria-label", ""))
+            if found and not focus.in_card(node):
+                return found
+    for node, text in focus.lines(BEFORE_HEADING, NEAR_HEADING):
+        found = _rating_in(text)
+        if found and found.reviewCount and not focus.elsewhere(node) and not focus.in_card(node):
             return found
     return None
 
 
 def _rating_in(text: str) -> AggregateRating | None:
-    """Return the rating of a text such as ``4.5 out of 5 (12 reviews)``, or with the scale before the value."""
+    """Return the rating of a text such as ``4.5 out of 5 (12 reviews)``, or or with the scale before the value."""
+    if len(text) > MAX_TEXT_LENGTH:
+        return None
     if match := _OUT_OF.search(text):
         value, best = match.groups()
     elif match := _OF_SCALE.search(text):
