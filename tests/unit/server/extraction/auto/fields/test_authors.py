@@ -47,6 +47,12 @@ def test_a_box_about_the_author_is_no_card() -> None:
         ("文/张三", ["张三"]),
         ("Ida Holm;Jon Berg", ["Ida Holm", "Jon Berg"]),
         ("Ida Holm, M.D., Ph.D.", ["Ida Holm, M.D., Ph.D."]),
+        ("Ida Holm, Staff Writer", ["Ida Holm"]),
+        ("Ida Holm, Correspondent in Oslo", ["Ida Holm"]),
+        ("Par Luc Petit, journaliste à Lyon", ["Luc Petit"]),
+        ("홍길순 기자 hong@paper.example", ["홍길순"]),
+        ("문화부 홍길순 선임기자", ["홍길순"]),
+        ("本报记者 王小明", ["王小明"]),
     ],
 )
 def test_names_of_a_line(line: str, names: list[str]) -> None:

@@ -428,3 +428,21 @@ def test_a_host_names_a_company_where_boards_give_hosts_to_companies(url: str, w
 def test_a_place_written_with_other_signs_is_no_company() -> None:
     body = """<h1>Lamp Keeper</h1><dl><dt>Location</dt><dd>Toronto , ON</dd></dl><p class="company">Toronto, ON</p>"""
     assert job(body).get("hiringOrganization") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("年収400万〜600万円", "4000000", "6000000"),
+        ("25万-28万5,000円", "250000", "285000"),
+        ("1-1.5万元/月", "10000", "15000"),
+        ("8千-1.2万元/月", "8000", "12000"),
+        ("5000-1万元/月", "5000", "10000"),
+        ("월급 250~300만원", "2500000", "3000000"),
+        ("8000-12000元/月", "8000", "12000"),
+    ],
+)
+def test_both_ends_of_a_range_in_ten_thousands_count(text: str, low: str, high: str) -> None:
+    found = salary_in(text, place_of("https://example.com/"))
+    assert found is not None
+    assert (found.valueMin, found.valueMax) == (low, high)
