@@ -31,6 +31,9 @@ _PURGE_INTERVAL: Final = 30.0
 _RETENTION_INTERVAL: Final = 30.0
 #: Seconds between two rounds of retention over all rules.
 _ROUND: Final = _HOUR
+#: Seconds between the first runs of two tasks. At once, they would take all connections of the store, from the first
+#: requests of a server, and each connection is memory.
+_APART: Final = 0.02
 #: Maximum seconds of a run. The other tasks run before it continues.
 _LONGEST: Final = 10.0
 
@@ -61,14 +64,15 @@ class Housekeeping:
 
     async def run(self) -> None:
         """Run forever; failures are logged and retried."""
-        await run_together(*map(self._repeat, self._tasks))
+        await run_together(*(self._repeat(task, number * _APART) for number, task in enumerate(self._tasks)))
 
-    async def _repeat(self, task: Task) -> None:
+    async def _repeat(self, task: Task, delay: float) -> None:
         async def act() -> float | None:
             progress = await task.run()
             self._removed[task.name] += progress.removed
             return None if progress.is_done else 0.0
 
+        await asyncio.sleep(delay)
         await Loop(f"housekeeping ({task.name})", act, task.interval, task.wake).run()
 
     def metrics(self) -> Iterator[Family]:

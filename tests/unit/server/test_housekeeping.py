@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from functools import partial
+
 import pytest
 
 from scrapy_ext.server import housekeeping
-from scrapy_ext.server.housekeeping import Progress
+from scrapy_ext.server.housekeeping import Housekeeping, Progress, Task
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.expiry.steps import Steps
 
@@ -41,3 +45,21 @@ async def test_a_removal_that_failed_begins_again() -> None:
     with pytest.raises(StoreError):
         await removal.run()
     assert await removal.run() == Progress(3, True)
+
+
+async def test_the_first_runs_of_tasks_are_not_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "_APART", 3600.0)
+    begun = []
+
+    async def run(name: str) -> Progress:
+        begun.append(name)
+        return Progress(0)
+
+    tasks = [Task(name, 3600.0, partial(run, name)) for name in ("first", "second", "third")]
+    running = asyncio.create_task(Housekeeping(tasks).run())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    assert begun == ["first"]
