@@ -12,10 +12,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import BaseRoute
+from starlette.routing import Router as StarletteRouter
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
@@ -74,21 +73,21 @@ def build(config: ServerConfig) -> RequestMiddleware:
     parts = _Parts()
     memory = None if config.memory is None else config.memory * limits.MIB
     middleware = RequestMiddleware(parts, slow=config.slow_request, client_timeout=config.client_timeout, memory=memory)
-    parts.others = Starlette(lifespan=lambda _: _lifespan(parts, config, middleware))
-    parts.others.router.redirect_slashes = False
+    # Without pages it only starts and stops the parts.
+    parts.others = StarletteRouter(lifespan=lambda _: _lifespan(parts, config, middleware))
     return middleware
 
 
 class _Parts:
     """The application without its middleware: a request goes to the part that declares its path, or to the pages."""
 
-    others: Starlette
+    others: ASGIApp
 
     def __init__(self) -> None:
         #: By the first part of the path, with the slash that follows it, if any.
         self._apps: dict[str, ASGIApp] = {}
-        #: Returns the routes of the pages; None when they are loaded, and in a worker, which has none.
-        self.new_pages: Callable[[], list[BaseRoute]] | None = None
+        #: Returns the pages; None when they are loaded, and in a worker, which has none.
+        self.new_pages: Callable[[], ASGIApp] | None = None
         self._loading = asyncio.Lock()
 
     def serve(self, app: ASGIApp, beginnings: Iterable[str]) -> None:
@@ -99,7 +98,7 @@ class _Parts:
         """Import the pages and compile their templates, in a thread, since that takes a quarter of a second."""
         async with self._loading:
             if self.new_pages is not None:
-                self.others.router.routes[:] = await asyncio.to_thread(self.new_pages)
+                self.others = await asyncio.to_thread(self.new_pages)
                 self.new_pages = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -315,9 +314,11 @@ class PageParts(NamedTuple):
     deploys: Deploys
 
 
-def _new_pages(config: ServerConfig, parts: PageParts, middleware: RequestMiddleware) -> list[BaseRoute]:
-    """Return the routes of the pages, ready to answer."""
-    from scrapy_ext.server.ui import PageRoutes, PageServices  # as above
+def _new_pages(config: ServerConfig, parts: PageParts, middleware: RequestMiddleware) -> ASGIApp:
+    """Return the pages, ready to answer."""
+    from starlette.applications import Starlette  # as above
+
+    from scrapy_ext.server.ui import PageRoutes, PageServices
 
     logins = _logins_of(config, parts)
     services = PageServices(
@@ -336,7 +337,9 @@ def _new_pages(config: ServerConfig, parts: PageParts, middleware: RequestMiddle
     )
     pages = PageRoutes(parts.store, services, lambda: middleware.ending)
     pages.prepare()
-    return pages.routes
+    app = Starlette(routes=pages.routes)
+    app.router.redirect_slashes = False
+    return app
 
 
 def _check_oidc(config: ServerConfig) -> None:

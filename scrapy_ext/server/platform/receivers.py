@@ -19,7 +19,6 @@ from scrapy_ext.server.http.answers import found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
 from scrapy_ext.server.monitors.messages import Messages
-from scrapy_ext.server.monitors.sending import check_installed
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.outbox import OutboxStore
 
@@ -155,6 +154,8 @@ class _Alerts(_Receivers):
 
     async def added(self, call: Call, fields: dict[str, Any]) -> AlertTarget:
         new = target_of(fields)
+        from scrapy_ext.server.monitors.sending import check_installed  # few servers send messages
+
         check_installed()
         return await call.store.alerts.add(call.project, new)
 

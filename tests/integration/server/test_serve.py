@@ -356,9 +356,10 @@ def test_the_server_of_a_crawl_starts_without_the_libraries_of_pages_and_pages_f
         "jinja2",
         "scrapy_ext.server.jobs.nodes.node",
         "scrapy_ext.server.delivery.writing",
-        # Each of these takes a quarter of a megabyte or more.
+        # Each of these takes a tenth of a megabyte or more.
         *("regex", "yarl", "w3lib", "urllib.request", "tarfile", "zipfile", "importlib.metadata", "backports.zstd"),
         *("importlib.resources", "encodings.idna", "xml.sax", "difflib"),
+        *("starlette.applications", "html.entities", "zoneinfo", "compileall"),
     ]
     code = f"""
 import json, os, sys

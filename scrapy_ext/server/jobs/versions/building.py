@@ -14,7 +14,6 @@ environment holds it.
 from __future__ import annotations
 
 import asyncio
-import compileall
 import configparser
 import contextlib
 import fcntl
@@ -24,7 +23,6 @@ import shutil
 import stat
 import sys
 import tempfile
-import venv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -275,6 +273,9 @@ def _take_over(part: Path, wanted: Specification) -> None:
 
 
 def _fill(wanted: Specification) -> None:
+    import compileall  # the process of the server, which has this module, needs neither
+    import venv
+
     part = Path(wanted.target + PART)
     _say("progress", "making an environment")
     venv.EnvBuilder(symlinks=True, with_pip=False).create(part / VENV)
