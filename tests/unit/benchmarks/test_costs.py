@@ -13,7 +13,7 @@ from cost_model import inputs_table, objects_table, table
 from rig import costs
 from rig.costs import Assumptions, Need, load, need, objects
 
-from scrapy_ext.server.store.engine import opening
+from scrapy_ext.server.store.engine import connection_limits
 from scrapy_ext.server.store.records import chunks, writes
 
 _INPUTS = load()
@@ -93,9 +93,9 @@ def test_connections_and_chunks_of_the_model_are_those_of_the_store() -> None:
         return sum(each.writers + each.readers for each in limits)
 
     # One connection for heartbeats, and one for notifications.
-    node = sum_of(opening.NODE) + 2
-    assert sum_of(opening.SERVER) == costs.SERVER_CONNECTIONS
-    assert sum_of(opening.WORKER) + node == costs.WORKER_CONNECTIONS
+    node = sum_of(connection_limits.NODE) + 2
+    assert sum_of(connection_limits.SERVER) == costs.SERVER_CONNECTIONS
+    assert sum_of(connection_limits.WORKER) + node == costs.WORKER_CONNECTIONS
     assert (chunks.MAX_LINES, writes._LARGE) == (costs.CHUNK_RECORDS, costs.CHUNK_BYTES)
 
 
