@@ -89,7 +89,7 @@ def test_fewer_crawls_and_more_of_them_on_a_worker_take_fewer_connections_and_le
 
 
 def test_connections_and_chunks_of_the_model_are_those_of_the_store() -> None:
-    def sum_of(*limits: opening.ConnectionLimits) -> int:
+    def sum_of(*limits: connection_limits.ConnectionLimits) -> int:
         return sum(each.writers + each.readers for each in limits)
 
     # One connection for heartbeats, and one for notifications.
