@@ -99,11 +99,11 @@ def _experimental(members: dict[str, Any]) -> Iterator[Violation]:
 
 
 def _markdown_options(options: dict[str, Any]) -> Iterator[Violation]:
-    yield from _unknown(MARKDOWN_OPTIONS, options, ("content", "links", "images", "extractFrom"))
+    yield from _unknown(MARKDOWN_OPTIONS, options, ("content", "links", "images", "hidden", "extractFrom"))
     for name, choices in (("content", MARKDOWN_CONTENT), ("extractFrom", EXTRACT_FROM)):
         if options.get(name, choices[0]) not in choices:
             yield Violation(f"{MARKDOWN_OPTIONS}.{name}", f"must be one of {', '.join(choices)}", _ONE_OF_THESE)
-    for name in ("links", "images"):
+    for name in ("links", "images", "hidden"):
         yield from _switch(f"{MARKDOWN_OPTIONS}.{name}", options.get(name, True))
 
 

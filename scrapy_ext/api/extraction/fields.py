@@ -179,7 +179,7 @@ FIELDS: Final[dict[str, Field]] = {
         Field("javascript", _BOOLEAN, "false: do not run the scripts of the page.", _BROWSER, extension=True),
         Field("device", _STRING, "Kind of device to appear as.", choices=DEVICES, extension=True),
         Field(MARKDOWN, _BOOLEAN, "Return the page as Markdown.", extension=True),
-        Field(MARKDOWN_OPTIONS, _OBJECT, "content, links, images, extractFrom.", extension=True),
+        Field(MARKDOWN_OPTIONS, _OBJECT, "content, links, images, hidden, extractFrom.", extension=True),
         Field("experimental", _OBJECT, "requestCookies and responseCookies under an older name.", extension=True),
         *(Field(name, _BOOLEAN, f"Return automatic extraction of {name}.") for name in EXTRACT_TYPES),
         # The contract defines serpOptions only; clients of such services send the same member in the others.

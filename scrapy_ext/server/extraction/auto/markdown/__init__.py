@@ -9,7 +9,7 @@ time, size and nesting have bounds. And the text is that of ``pageContent``, blo
 from __future__ import annotations
 
 from scrapy_ext.server.extraction.auto.markdown.document import Block
-from scrapy_ext.server.extraction.auto.markdown.parts import Selection, WholePage
+from scrapy_ext.server.extraction.auto.markdown.parts import Selection, Shown, WholePage
 from scrapy_ext.server.extraction.auto.markdown.reading import MAX_LENGTH, MarkdownOptions, Reader
 from scrapy_ext.server.extraction.auto.markdown.writing import written
 from scrapy_ext.server.extraction.auto.page import Page
@@ -28,6 +28,11 @@ def document_of(page: Page, options: MarkdownOptions) -> list[Block]:
 
 
 def _selection(page: Page, options: MarkdownOptions) -> Selection:
+    chosen = _chosen(page, options)
+    return chosen if options.hidden else Shown(page, chosen)
+
+
+def _chosen(page: Page, options: MarkdownOptions) -> Selection:
     if options.content == "all":
         return WholePage(page)
     # Imported here: the content of a whole page needs no more than its tree.

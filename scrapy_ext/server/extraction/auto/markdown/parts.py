@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -38,6 +38,9 @@ class Selection(Protocol):
     def has_image(self, position: int) -> bool:
         """Return whether a picture is taken."""
 
+    def leaves_out_hidden(self, position: int) -> bool:
+        """Return whether a part of an element is left out because the page does not show it."""
+
 
 class WholePage:
     """All that a page shows: what it hides itself is left out."""
@@ -53,6 +56,9 @@ class WholePage:
 
     def has_image(self, position: int) -> bool:
         return True
+
+    def leaves_out_hidden(self, position: int) -> bool:
+        return False
 
 
 class MainContent:
@@ -94,6 +100,59 @@ class MainContent:
             if words and outline.tags[around] not in _OF_PICTURES:
                 return self._chosen[end] - self._chosen[around] >= _MOST * words
         return False
+
+    def leaves_out_hidden(self, position: int) -> bool:
+        return False
+
+
+#: Inline styles of text that is not seen, beside those of :attr:`Page.unshown`.
+_UNSEEN_STYLE: Final = re.compile(
+    r"""(?:^|;)\s*(?:opacity\s*:\s*0*\.?0+%?\s*(?:!|;|$)|font-size\s*:\s*0*\.?0+\s*(?:[a-z%]+\s*)?(?:!|;|$)
+    |visibility\s*:\s*collapse|content-visibility\s*:\s*hidden|text-indent\s*:\s*-\d{3}|clip\s*:\s*rect\(\s*[01](?:px)?[,\s]
+    |clip-path\s*:\s*inset\(\s*(?:50|100)%|(?:left|top|right|bottom)\s*:\s*-\d{4})""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+class Shown:
+    """The parts of a selection that a person can see.
+
+    Left out are elements that attributes or inline styles hide, and on a page that the browser loaded those that
+    computed styles hide, make as small as a pixel, or place outside of the page. What its parents cut off, and text in
+    the colour of its background, are not known.
+    """
+
+    def __init__(self, page: Page, selection: Selection) -> None:
+        self._outline, self._selection = page.outline, selection
+        #: Whether the elements at these positions, and those around them, are not seen.
+        self._hidden = [False] * len(page.outline.nodes)
+        for position in _unseen(page):
+            for inside in range(position, page.outline.ends[position]):
+                self._hidden[inside] = True
+
+    def has(self, piece: int) -> bool:
+        position, is_tail = divmod(piece, 2)
+        element = self._outline.parents[position] if is_tail else position
+        return not self._hidden[element] and self._selection.has(piece)
+
+    def skips(self, position: int) -> bool:
+        return self._hidden[position] or self._selection.skips(position)
+
+    def has_image(self, position: int) -> bool:
+        return not self._hidden[position] and self._selection.has_image(position)
+
+    def leaves_out_hidden(self, position: int) -> bool:
+        return any(self._hidden[position : self._outline.ends[position]])
+
+
+def _unseen(page: Page) -> Iterator[int]:
+    """Yield the positions of elements that are not seen; those inside of them are not all listed."""
+    outline = page.outline
+    yield from page.unshown
+    for position in page.with_attribute.get("style", ()):
+        if _UNSEEN_STYLE.search(outline.attributes[position]["style"]):
+            yield position
+    yield from (outline.order[node] for node in page.styles.unseen() if node in outline.order)
 
 
 def _sums(blocks: Iterable[TextBlock], size: int) -> list[int]:

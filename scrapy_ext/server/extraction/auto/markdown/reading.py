@@ -73,11 +73,12 @@ _OF_LINE: Final = 6
 
 
 class MarkdownOptions(NamedTuple):
-    """Options of a conversion: ``content`` is ``main`` or ``all``."""
+    """Options of a conversion: ``content`` is ``main`` or ``all``; without ``hidden``, only what a person can see."""
 
     content: str = "main"
     links: bool = True
     images: bool = True
+    hidden: bool = True
 
 
 class _Container:
@@ -372,7 +373,7 @@ class Reader:
                 self._append(Span(SpanKind.IMAGE, alt, self._style, url))
 
     def _take_code(self, position: int) -> bool:
-        if self._in_cell or self._code is not None:
+        if self._in_cell or self._code is not None or self._selection.leaves_out_hidden(position):
             return False
         outline = self._outline
         pieces = range(2 * position, 2 * outline.ends[position])
@@ -396,7 +397,8 @@ class Reader:
     def _take_table(self, position: int) -> bool:
         if self._in_cell or self._code is not None:
             return False
-        if (code := code_table(self._page, position)) is not None:
+        is_whole = not self._selection.leaves_out_hidden(position)
+        if is_whole and (code := code_table(self._page, position)) is not None:
             self._flush()
             self._add(code._replace(text=self._cut(code.text)))
             return True

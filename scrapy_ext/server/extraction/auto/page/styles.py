@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -38,6 +39,12 @@ class ComputedStyle(NamedTuple):
     weight: int
     struck: bool
     hidden: bool
+
+    @property
+    def is_unseen(self) -> bool:
+        """True for what is invisible, as small as a pixel, without size of letters, or outside of the page."""
+        is_outside = self.x + self.width <= 0 or self.y + self.height <= 0
+        return self.hidden or self.letters == 0 or max(self.width, self.height) <= 1 or is_outside
 
 
 class ComputedStyles:
@@ -76,6 +83,10 @@ class ComputedStyles:
         """Return whether an element is invisible; False where that is not known."""
         style = self.of(node)
         return style is not None and style.hidden
+
+    def unseen(self) -> Iterator[HtmlElement]:
+        """Yield the elements with text of their own, and the images, that a person does not see."""
+        return (node for node, style in self._found.items() if style.is_unseen)
 
 
 def take_styles(tree: HtmlElement) -> ComputedStyles:
