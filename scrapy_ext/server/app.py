@@ -104,8 +104,9 @@ class _Parts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app: ASGIApp | None = None
         if scope["type"] == "http":
-            first, slash, _ = scope["path"][1:].partition("/")
-            app = self._apps.get(first + slash)
+            first, slash, rest = scope["path"][1:].partition("/")
+            # One slash at the end has no meaning.
+            app = self._apps.get(first + slash) or (None if rest else self._apps.get(first))
             if app is None and self.new_pages is not None:
                 await self.load_pages()
         await (app or self.others)(scope, receive, send)

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
+import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
@@ -29,16 +30,24 @@ from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.extraction.run import ExtractService
 from scrapy_ext.commands.options import argument, project_number
 from scrapy_ext.commands.subcommand import INTERRUPTED, OK, CommandError, Subcommand, failed
+from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.crawl.extraction.from_settings import params_of
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 from scrapy_ext.crawl.session.services import new_platform_client, services
-from scrapy_ext.server.mcp.services import Agent, ApiAnswer, ApiCall, ApiError, Need
+from scrapy_ext.server.mcp.services import Agent, ApiAnswer, ApiCall, ApiError, Need, Services, decoded
 from scrapy_ext.settings import SettingError
 
 #: Bytes of a message, and of a read.
 _MOST: Final = 2**20
 _PIECE: Final = 64 * 1024
 _MISSING: Final = "the extra mcp is not installed: pip install 'scrapy-ext[mcp]'"
+#: Seconds to wait for the rights of the key, which an agent waits for.
+_RIGHTS_SECONDS: Final = 5.0
+#: The right of a key for the tools of each kind, and the reason without it.
+_NEEDED: Final = {
+    Need.RUN: ("run", "the key of PLATFORM_API_KEY may read, and not write."),
+    Need.WRITE: ("manage", "the key of PLATFORM_API_KEY may not change schedules."),
+}
 _SWITCHED_OFF: Final = "the command was started without --allow-write."
 
 
@@ -72,7 +81,8 @@ async def _serve(settings: BaseSettings, *, allow_write: bool) -> None:
         client = await stack.enter_async_context(new_platform_client(settings, found))
         if allow_write:
             await stack.enter_async_context(extraction.connected(found))
-        agent = Agent(ClientServices(client, extraction, params), withheld)
+        reached = ClientServices(client, extraction, params)
+        agent = Agent(reached, withheld or await _withheld(reached))
         server = new_server(lambda _: agent, f"The configured project is {found.project}.")
         # With its own reader of standard input, which waits in a thread, Ctrl-C would wait for the next message.
         messages = _Messages()
@@ -80,6 +90,25 @@ async def _serve(settings: BaseSettings, *, allow_write: bool) -> None:
             await server.run(incoming, outgoing, server.create_initialization_options())
         if messages.has_too_long:
             raise CommandError(f"a message has over {_MOST} bytes; send less")
+
+
+class _User(msgspec.Struct):
+    """The answer of ``/api/v2/users/me``; None: the platform does not report rights."""
+
+    rights: list[str] | None = None
+
+
+async def _withheld(services: Services) -> dict[Need, str]:
+    """Return the reasons for which tools are not offered to the key; none where its rights are not known."""
+    call = ApiCall(path="/api/v2/users/me", query=(("rights", "1"),))
+    try:
+        async with timeout_after(_RIGHTS_SECONDS):
+            rights = decoded(await services.call(call), _User).rights
+    except (ApiError, *TIMEOUT_ERRORS):
+        return {}  # each tool reports the error
+    if rights is None:
+        return {}
+    return {need: reason for need, (right, reason) in _NEEDED.items() if right not in rights}
 
 
 class _Messages:

@@ -150,6 +150,16 @@ def records_result(
     return Result(made, "\n".join(lines))
 
 
+def last_fitting(records: Sequence[Record], max_bytes: int) -> Sequence[Record]:
+    """Return the last records that fit into a number of bytes; the last one in any case."""
+    size = 0
+    for place in range(len(records) - 1, -1, -1):
+        size += len(records[place].text.encode("utf-8", "replace")) + 1
+        if size > max_bytes and place < len(records) - 1:
+            return records[place + 1 :]
+    return records
+
+
 def offset_of(cursor: str | None) -> int:
     """Return the number of records before the next page; raises ``ContractError``."""
     if cursor is None:

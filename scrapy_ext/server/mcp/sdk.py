@@ -99,7 +99,9 @@ async def called(agent: Agent, name: str, arguments: dict[str, Any]) -> Result:
         return _failed(error.summary(20))
     except ApiError as error:
         # The message may quote a page.
-        facts = {"error": "The call failed; the message is below.", "status": error.status}
+        facts: dict[str, Any] = {"error": "The call failed; the message is below.", "status": error.status}
+        if error.note is not None:
+            facts["note"] = error.note
         return Result(facts, str(error), is_error=True)
     except TIMEOUT_ERRORS:
         return _failed(f"{name} took longer than {SECONDS:g} s and was given up. Ask for less.")

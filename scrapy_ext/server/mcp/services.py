@@ -25,7 +25,12 @@ _SHOWN: Final = 1000
 
 
 class ApiError(Exception):
-    """A call that failed. ``status`` is its HTTP status; None: there was no answer."""
+    """A call that failed. ``status`` is its HTTP status; None: there was no answer.
+
+    ``note`` has no foreign text, and explains the message, which may have.
+    """
+
+    note: str | None = None
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)

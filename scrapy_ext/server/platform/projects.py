@@ -14,8 +14,10 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.changes import ChangeEvents
+from scrapy_ext.api.platform.formats import is_true
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, NAME_PATTERN, Project, name_of_project
+from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
@@ -26,6 +28,8 @@ from scrapy_ext.server.store.jobs.states import ACTIVE
 
 ROUTES: Final = Routes()
 
+#: Names of what a key may do.
+_RIGHTS: Final = {"read": Action.READ, "run": Action.RUN, "manage": Action.MANAGE}
 _STATES: Final = [state.value for state in SHOWN_STATES]
 _SUMMARY: Final[schemas.Schema] = schemas.whole(
     project=schemas.NUMBER, **dict.fromkeys(_STATES, schemas.COUNTER), has_capacity={"type": "boolean"}
@@ -103,10 +107,19 @@ async def _listed(call: Call) -> Response:
 @ROUTES.add(
     "GET /api/v2/users/me",
     "Return the name of the key.",
-    schemas.value("The name of the key.", schemas.whole(username=schemas.STRING)),
+    schemas.value(
+        "The name of the key.",
+        schemas.record({"username": schemas.STRING, "rights": schemas.array({"enum": [*_RIGHTS]})}, "username"),
+    ),
+    parameters=(
+        schemas.Parameter("rights", "what the key may do in a project at least, which is an extension", schemas.FLAG),
+    ),
 )
 async def _me(call: Call) -> Response:
-    return json({"username": call.who})
+    if not is_true(call.query.get("rights")):
+        return json({"username": call.who})
+    rights = [right for right, action in _RIGHTS.items() if call.grant.may_somewhere(action)]
+    return json({"username": call.who, "rights": rights})
 
 
 @ROUTES.add(

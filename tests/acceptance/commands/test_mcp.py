@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -18,11 +19,14 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from scrapy_ext.compatibility.python import Self
+from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.mcp.services import Need
 from scrapy_ext.server.mcp.tools import TOOLS
+from scrapy_ext.server.store import Store
 from tests.support.agents import called, tools_of
 from tests.support.eventually import TIMEOUT
 from tests.support.job_projects import write_project
+from tests.support.servers import ForkedServer
 from tests.support.terminal_commands import Platform, scrapy
 
 READ = {tool.name for tool in TOOLS if tool.need is Need.READ}
@@ -55,6 +59,22 @@ async def test_an_agent_reads_the_platform_of_the_settings(platform: Platform, m
         missing = await called(client, "get_job", job=f"{platform.project}/9/9")
         assert (missing.is_error, missing.facts["status"]) == (True, 404)
     assert [row["spider"] for row in await asyncio.to_thread(platform.lines, "jobs")] == ["books"]
+
+
+async def test_a_key_that_only_reads_gets_no_tools_that_write(tmp_path: Path) -> None:
+    with ForkedServer(tmp_path / "data", options=["--no-runner"]) as server:
+        store = await Store.open(server.where)
+        try:
+            reader = await add_key(store, "reader", None, may_write=False)
+        finally:
+            await store.close()
+        own = {"PLATFORM_URL": server.url, "PLATFORM_API_KEY": reader, "PLATFORM_PROJECT": "7"}
+        environment = {**os.environ, **own}
+        async with over_stdio(tmp_path, environment, "--allow-write") as client:
+            tools = await tools_of(client)
+            refused = await called(client, "run_spider", project=7, spider="books")
+    assert tools == READ | {tool.name for tool in TOOLS if tool.need is Need.EXTRACT}
+    assert "may read, and not write" in refused.facts["error"]
 
 
 @pytest.mark.long

@@ -1,21 +1,25 @@
-"""Tools about the records of jobs: items and log."""
+"""Tools about the records of jobs: items, requests and log."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
+from scrapy_ext.api.platform.records import Stats
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.mcp.results import Record, Result, records_result
+from scrapy_ext.server.mcp.results import Record, Result, last_fitting, records_result
 from scrapy_ext.server.mcp.services import (
     JSON_LINES,
     ApiCall,
     ApiError,
     Services,
+    decoded,
     decoded_json,
     lines_of,
     pairs,
@@ -31,11 +35,30 @@ _KEY_LAST: Final = re.compile(rb',?"_key":"([0-9/]{1,90})"\}\s*$')
 _KEY_FIRST: Final = re.compile(rb'^\{"_key":"([0-9/]{1,90})",?')
 #: Characters of the name of a missing field.
 _SHOWN: Final = 60
-_NO_MATCH: Final = "No item meets the conditions. Names of fields must be as the items have them, also in case."
+_NO_MATCH: Final = "No {} meets the conditions. Names of fields must be as the {}s have them, also in case."
+#: Records from the end that the first step to the last ones reads, and how many times as many the next one does.
+_FIRST_SPAN: Final = 1000
+_MORE: Final = 8
 
 
-class ListItems(Listing, frozen=True, kw_only=True):
+Conditions = Annotated[
+    list[list[Any]],
+    Meta(
+        max_length=20,
+        description="Conditions that all must be met: [field, operator, [arguments]]. Operators: = != > >= < <= "
+        "contains icontains matches haselement hasnotelement exists notexists isempty isnotempty. Example: "
+        '[["price", ">", [20]], ["name", "icontains", ["lamp"]]].',
+    ),
+]
+
+
+class RecordListing(Listing, frozen=True, kw_only=True):
+    """Arguments of a tool that lists records of a job."""
+
     job: Job
+
+
+class ListItems(RecordListing, frozen=True, kw_only=True):
     fields: Annotated[
         list[str],
         Meta(
@@ -44,15 +67,7 @@ class ListItems(Listing, frozen=True, kw_only=True):
             "item of the result has.",
         ),
     ] = msgspec.field(default_factory=list)
-    filter: Annotated[
-        list[list[Any]],
-        Meta(
-            max_length=20,
-            description="Conditions that all must be met: [field, operator, [arguments]]. Operators: = != > >= < <= "
-            "contains icontains matches haselement hasnotelement exists notexists isempty isnotempty. Example: "
-            '[["price", ">", [20]], ["name", "icontains", ["lamp"]]].',
-        ),
-    ] = msgspec.field(default_factory=list)
+    filter: Conditions = msgspec.field(default_factory=list)
 
 
 @TOOLS.add(
@@ -67,28 +82,50 @@ async def _list_items(services: Services, arguments: ListItems) -> Result:
     return await _records(services, "items", arguments, arguments.filter, frozenset(arguments.fields))
 
 
-class ListLog(Listing, frozen=True, kw_only=True):
-    job: Job
+class ListRequests(RecordListing, frozen=True, kw_only=True):
+    filter: Conditions = msgspec.field(default_factory=list)
+
+
+@TOOLS.add(
+    "list_requests",
+    "List requests",
+    "List the finished requests of a job: time (start, milliseconds since 1970), method, url, status of the response, "
+    "duration (milliseconds), rs (bytes of the response), parent (index of the request that led to this one), fp "
+    "(fingerprint). Of a running job, last_cursor continues when there are more.",
+    ListRequests,
+    idempotent=True,
+)
+async def _list_requests(services: Services, arguments: ListRequests) -> Result:
+    return await _records(services, "requests", arguments, arguments.filter, frozenset())
+
+
+class ListLog(RecordListing, frozen=True, kw_only=True):
     level: Annotated[
         int, Meta(ge=0, le=50, description="Least level: 10 debug, 20 info, 30 warning, 40 error, 50 critical.")
     ] = 20
+    last: Annotated[
+        bool,
+        Meta(description="true: the last records, limit at most, in their order; without a cursor. false: the first."),
+    ] = False
 
 
 @TOOLS.add(
     "list_log",
     "List the log of a job",
-    "List the log records of a job from a level on, in their order. Times are milliseconds since 1970. Of a running "
-    "job, last_cursor continues when it has logged more.",
+    "List the log records of a job from a level on, in their order: the first ones, or with last the end of the log. "
+    "Times are milliseconds since 1970. Of a running job, last_cursor continues when it has logged more.",
     ListLog,
     idempotent=True,
 )
 async def _list_log(services: Services, arguments: ListLog) -> Result:
     levels = [["level", ">=", [arguments.level]]] if arguments.level else []
+    if arguments.last:
+        return await _end_of_log(services, arguments, levels)
     return await _records(services, "logs", arguments, levels, frozenset())
 
 
 async def _records(
-    services: Services, kind: str, arguments: ListItems | ListLog, filters: list[list[Any]], fields: frozenset[str]
+    services: Services, kind: str, arguments: RecordListing, filters: list[list[Any]], fields: frozenset[str]
 ) -> Result:
     key = JobKey.parse(arguments.job)
     after = arguments.cursor
@@ -96,12 +133,51 @@ async def _records(
         raise refused("cursor", "is of another job", "Send the next_cursor of the result before, or none.")
     # One more shows that there are more; with a filter, the platform could read a whole job to find it.
     count = arguments.limit if filters else arguments.limit + 1
-    query = pairs(
-        ("count", count),
-        ("startafter", after),
-        ("meta", "_key"),
-        ("filter", [msgspec.json.encode(each).decode() for each in filters]),
-    )
+    lines, is_whole = await _read(services, kind, key, filters, ("count", count), ("startafter", after))
+    facts = {} if lines or after is not None else await _facts_of_none(services, key, arguments, filters)
+    more = len(lines) == count or not is_whole
+    shown = _shown(lines[: arguments.limit], fields, facts)
+    return records_result(shown, arguments.max_bytes, facts, more=more)
+
+
+async def _end_of_log(services: Services, arguments: ListLog, levels: list[list[Any]]) -> Result:
+    """Return the last records of a log. Each step reads from an earlier record on, to the end."""
+    if arguments.cursor is not None:
+        raise refused("cursor", "cannot be combined with last", "Send one of the two.")
+    key, limit = JobKey.parse(arguments.job), arguments.limit
+    stats = decoded(await services.call(ApiCall(path=path_of("logs", *key, "stats"))), Stats)
+    total, span = stats.totals.input_values, max(limit, _FIRST_SPAN)
+    while True:
+        lines = await _to_the_end(services, key.entity(max(0, total - span)), levels, limit)
+        if len(lines) == limit or span >= total:
+            break
+        span *= _MORE
+    if not lines:
+        await listed_job(services, key)  # a job that does not exist has no records either
+    shown, facts = [_record(line, frozenset(), set()) for line in lines], dict[str, Any]()
+    fitting = last_fitting(shown, arguments.max_bytes)
+    if len(fitting) < len(shown):
+        facts["cut"] = f"{len(shown) - len(fitting)} of the last records do not fit into max_bytes. Raise it."
+    return records_result(fitting, arguments.max_bytes, facts)
+
+
+async def _to_the_end(services: Services, first: EntityKey, levels: list[list[Any]], most: int) -> list[bytes]:
+    """Return the last records of a log from a key on, ``most`` of them. An answer may end before the log does."""
+    kept, place = deque[bytes](maxlen=most), ("start", str(first))
+    while True:
+        lines, is_whole = await _read(services, "logs", first.job_key, levels, place)
+        kept.extend(lines)
+        if is_whole:
+            return list(kept)
+        place = ("startafter", _record(lines[-1], frozenset(), set()).cursor)
+
+
+async def _read(
+    services: Services, kind: str, key: JobKey, filters: list[list[Any]], *which: tuple[str, int | str | None]
+) -> tuple[list[bytes], bool]:
+    """Return records with their keys, and whether they are all of the answer."""
+    conditions = [msgspec.json.encode(each).decode() for each in filters]
+    query = pairs(*which, ("meta", "_key"), ("filter", conditions))
     answer = await services.call(ApiCall(path=path_of(kind, *key), query=query, accept=JSON_LINES))
     lines = lines_of(answer)
     if not lines and not answer.is_whole:
@@ -109,17 +185,27 @@ async def _records(
             f"A record has over {len(answer.body)} bytes, which is more than a tool reads. Read it with scrapy "
             "platform items."
         )
-    facts: dict[str, Any] = {}
-    if not lines and after is None:
-        await listed_job(services, key)  # a job that does not exist has no records either
-        if filters and isinstance(arguments, ListItems):
-            facts["note"] = _NO_MATCH
-    more = len(lines) == count or not answer.is_whole
+    return lines, answer.is_whole
+
+
+async def _facts_of_none(
+    services: Services, key: JobKey, arguments: RecordListing, filters: list[list[Any]]
+) -> dict[str, Any]:
+    """Return the facts of a result without records; raises :class:`ApiError` (404) for a job that does not exist."""
+    await listed_job(services, key)
+    if not filters or isinstance(arguments, ListLog):
+        return {}
+    name = "item" if isinstance(arguments, ListItems) else "request"
+    return {"note": _NO_MATCH.format(name, name)}
+
+
+def _shown(lines: Sequence[bytes], fields: frozenset[str], facts: dict[str, Any]) -> list[Record]:
+    """Return the records of lines; add the fields that none of them has to the facts."""
     absent = set(fields) if lines else set()
-    shown = [_record(line, fields, absent) for line in lines[: arguments.limit]]
+    shown = [_record(line, fields, absent) for line in lines]
     if absent:
         facts["missing_fields"] = sorted(name[:_SHOWN] for name in absent)
-    return records_result(shown, arguments.max_bytes, facts, more=more)
+    return shown
 
 
 def _record(line: bytes, fields: frozenset[str], absent: set[str]) -> Record:

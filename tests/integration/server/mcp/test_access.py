@@ -126,6 +126,7 @@ async def test_requests_beside_the_protocol_are_refused(offering: RunningServer,
         answer = await platform.call(method, "/mcp")
         assert (answer.status, answer.headers["Allow"]) == (405, "POST")
     assert (await platform.post("/mcp/x", _PING, **_HEADERS)).status == 404
+    assert (await platform.post("/mcp//", _PING, **_HEADERS)).status == 404
     for origin, status in (("https://other.example", 403), ("null", 403), (offering.url, 200)):
         assert (await platform.post("/mcp", _PING, **_HEADERS, Origin=origin)).status == status
     large = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "x" * 300_000}).encode()
@@ -140,6 +141,12 @@ async def test_requests_beside_the_protocol_are_refused(offering: RunningServer,
         answer = await platform.post("/mcp", listen, Content_Type="application/json", **version)
         assert "error" in answer.json, version
     assert "/mcp" not in (await platform.get("/openapi.json")).json["paths"]
+
+
+async def test_a_slash_at_the_end_of_the_address_has_no_meaning(offering: RunningServer, platform: Http) -> None:
+    assert (await platform.post("/mcp/", _PING, **_HEADERS)).json["result"]["tools"]
+    for path in ("/healthz/", "/metrics/", "/openapi.json/"):
+        assert (await platform.get(path)).status == 200
 
 
 async def test_calls_are_counted_and_logged_under_the_id_of_their_message(
