@@ -8,7 +8,9 @@ verdict   reasons
 red       it failed or was lost; a monitor failed; it has no items, and runs with its
           arguments had some; its log has more errors than it has items, and over 10
 amber     it ended over a limit or for a reason of its spider; its log has errors; it has
-          fewer than half as many items as runs with its arguments
+          fewer than half as many items as runs with its arguments. Neither its end nor the
+          number is a reason when it reached the number of items or pages that its user
+          set (CLOSESPIDER_ITEMCOUNT, CLOSESPIDER_PAGECOUNT)
 green     no other applies
 ========  ==============================================================================
 """
@@ -28,6 +30,8 @@ from scrapy_ext.api.platform.jobs import OUTCOME_NAMES, Outcome, outcome_of
 #: its arguments and the close reason "finished". All medians of runs in the pages are theirs.
 COMPARED: Final = 10
 LEAST: Final = 3
+#: Close reasons of runs that did all that their users wanted of them.
+_AS_WANTED: Final = frozenset({"closespider_itemcount", "closespider_pagecount"})
 #: Share of the median of the items below which a run has few.
 _FEW: Final = 0.5
 #: Errors in the log up to which a run without items is not red for them.
@@ -100,7 +104,7 @@ def _of_outcome(run: Finished) -> Iterable[Reason]:
     outcome = outcome_of(run.close_reason)
     if outcome is Outcome.FAILED:
         yield _reason(OUTCOME, Verdict.RED, f"it failed: {run.close_reason}")
-    elif outcome is Outcome.LIMIT:
+    elif outcome is Outcome.LIMIT and run.close_reason not in _AS_WANTED:
         yield _reason(OUTCOME, Verdict.AMBER, f"it ended {OUTCOME_NAMES[outcome]}: {run.close_reason}")
     elif outcome is Outcome.OTHER:
         yield _reason(OUTCOME, Verdict.AMBER, f"its spider ended it: {run.close_reason}")
@@ -117,7 +121,7 @@ def _of_items(run: Finished) -> Iterable[Reason]:
         return
     if not run.items:
         yield _reason(ITEMS, Verdict.RED, f"no items, and runs with its arguments had {middle:,.0f} (median)")
-    elif run.items < _FEW * middle:
+    elif run.items < _FEW * middle and run.close_reason not in _AS_WANTED:
         share = f"{100 * run.items / middle:.0f} %"
         sentence = f"{run.items:,} items, {share} of the {middle:,.0f} of runs with its arguments (median)"
         yield _reason(ITEMS, Verdict.AMBER, sentence)
