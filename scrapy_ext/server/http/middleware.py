@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Final
@@ -40,6 +41,10 @@ _LONGEST_PATH: Final = 200
 _FULL: Final = 507
 #: Paths that are answered until the end.
 ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
+#: Paths that supervision and crawls poll.
+_POLLED: Final = re.compile(r"/(?:healthz|readyz|metrics|hcf/[^/]+/[^/]+/feed)/?")
+#: Polls whose last status is remembered.
+_MOST_POLLS: Final = 1000
 _NO_ROOM: Final = "The server has no memory left for this request now. Send the request again later."
 #: Bytes of memory of a decoded parameter, and of a part of the path; bytes from which an address counts.
 _PARAMETER: Final = 512
@@ -72,6 +77,8 @@ class RequestMiddleware:
         self.before_end: Callable[[], Awaitable[None]] | None = None
         self._idle = asyncio.Event()
         self._full = Repeats()
+        #: The last status of each poll, by path and caller.
+        self._polls: dict[tuple[str, str], int] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; pass on what is not HTTP."""
@@ -126,10 +133,23 @@ class RequestMiddleware:
             self.metrics.records(scope["path"], context.records)
         if status == _FULL and not self._full.due():
             return
+        if not (broken or seconds >= self._slow or self._is_news(scope, context)):
+            return
         if status >= 500 or broken or seconds >= self._slow:
             _log(logging.WARNING, scope, context, seconds, broken)
         elif status >= 400 and context.who:
             _log(logging.INFO, scope, context, seconds, broken)
+
+    def _is_news(self, scope: Scope, context: RequestContext) -> bool:
+        """Return false for a poll with the status that it had before, which would be a line each second or so."""
+        if scope["method"] != "GET" or not _POLLED.fullmatch(scope["path"]):
+            return True
+        poll = (scope["path"], context.who)
+        before = self._polls.pop(poll, None)
+        if len(self._polls) >= _MOST_POLLS:
+            del self._polls[next(iter(self._polls))]
+        self._polls[poll] = context.status
+        return before != context.status
 
     async def end(self, grace: float) -> None:
         """Refuse new requests, and wait until those under way have been answered, or ``grace`` seconds."""
