@@ -20,6 +20,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -28,7 +29,7 @@ from scrapy_ext.api.platform.deliveries import MANIFEST, DeliveryRule, is_within
 from scrapy_ext.api.platform.formats import Format
 from scrapy_ext.api.platform.rules import rule_in_words
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.compatibility.python import run_together
+from scrapy_ext.compatibility.python import elapsing, run_together
 from scrapy_ext.formats import Compression, MissingLibraryError, Schema, check_installed
 from scrapy_ext.server.delivery import manifest as manifests
 from scrapy_ext.server.delivery.manifest import Manifest
@@ -51,11 +52,29 @@ from scrapy_ext.server.store.rules.selection import START, Match, Position
 INTERVAL: Final = 60.0
 #: Milliseconds from the expiry of a lease to the removal of what its deliveries have left.
 GRACE: Final = 600_000
-#: Jobs that are delivered at once.
+#: Jobs of a rule that are delivered at once, and rules: a slow target holds up its own rule alone.
 _AT_ONCE: Final = 3
+_RULES_AT_ONCE: Final = 4
+#: Seconds of a run after which a rule begins no further job, so that new jobs of the other rules are found.
+TURN: Final = 60.0
 _LEASE: Final = "delivery"
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Turn:
+    """The work of a rule in one run, until a time; ``done`` is the number of its deliveries."""
+
+    rule: DeliveryRule
+    target: Target
+    lease: Lease
+    until: float
+    done: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        return elapsing() > self.until
 
 
 class Deliverer:
@@ -69,6 +88,7 @@ class Deliverer:
         interval: float = INTERVAL,
         duration: int = DURATION,
         grace: int = GRACE,
+        turn: float = TURN,
         opened: Callable[[str], Target] = open_target,
     ) -> None:
         self._store = store
@@ -76,13 +96,17 @@ class Deliverer:
         self._interval = interval
         self._duration = duration
         self._grace = grace
+        self._turn = turn
+        #: Of two reports at once, both could count the same deliveries.
+        self._reporting = asyncio.Lock()
         self._opened = opened
 
     async def run(self) -> None:
         """Run forever; failures are logged and retried."""
 
         async def act() -> None:
-            await self.run_due()
+            while await self.run_due():
+                pass  # what the rules had no time for
 
         await Loop("deliveries", act, self._interval, self._store.deliveries.changed).run()
 
@@ -95,12 +119,19 @@ class Deliverer:
         async with leased(self._store, _LEASE, deliveries.renew, self._duration) as lease:
             if lease is None:
                 return 0
-            await self._remove_dead(lease)
-            await deliveries.report(lease)
-            before = deliveries.delivered.jobs
-            for rule in rules:
-                await self._apply(rule, lease)
+            await self._report(lease)
+            before, left, until = deliveries.delivered.jobs, iter(rules), elapsing() + self._turn
+
+            async def some() -> None:
+                for rule in left:
+                    await self._apply(rule, lease, until)
+
+            await run_together(self._remove_dead(lease), *(some() for _ in range(min(_RULES_AT_ONCE, len(rules)))))
             return deliveries.delivered.jobs - before
+
+    async def _report(self, lease: Lease) -> None:
+        async with self._reporting:
+            await self._store.deliveries.report(lease)
 
     async def _remove_dead(self, lease: Lease) -> None:
         """Remove the objects of deliveries whose server died, or whose target failed.
@@ -119,18 +150,20 @@ class Deliverer:
                     failed.add(root)
                 logger.warning("The rest of an interrupted delivery of job %s was not removed: %s", attempt.key, error)
 
-    async def _apply(self, rule: DeliveryRule, lease: Lease) -> None:
+    async def _apply(self, rule: DeliveryRule, lease: Lease, until: float) -> None:
         """Deliver the due jobs of a rule."""
-        deliveries, failure = self._store.deliveries, None
-        before = deliveries.delivered.jobs
+        deliveries, failure, done = self._store.deliveries, None, 0
         try:
             root = self._root(rule.target)
             if root is None:
                 raise TargetError(f"{rule.target} is not an allowed target: start the server with --archive-target")
             await asyncio.to_thread(create_folder, rule.target, root)
-            target = self._opened(rule.target)
-            for project in await self._store.jobs.projects() if rule.project is None else [rule.project]:
-                await self._apply_in(rule, project, target, lease)
+            turn = _Turn(rule, self._opened(rule.target), lease, until)
+            try:
+                for project in await self._store.jobs.projects() if rule.project is None else [rule.project]:
+                    await self._apply_in(turn, project)
+            finally:
+                done = turn.done
         except RuleOverError:
             pass
         except (TargetError, MissingLibraryError) as error:
@@ -140,20 +173,20 @@ class Deliverer:
             await deliveries.note(rule.project, rule.id, failure)
             if failure is not None:
                 logger.warning("%s waits: %s", rule_in_words("Delivery", rule), failure)
-        await deliveries.report(lease)
-        if done := deliveries.delivered.jobs - before:
+        await self._report(lease)
+        if done:
             logger.info("Delivered %d jobs to %s", done, rule.target)
 
-    async def _apply_in(self, rule: DeliveryRule, project: int, target: Target, lease: Lease) -> None:
+    async def _apply_in(self, turn: _Turn, project: int) -> None:
         """Deliver the due jobs of a rule in a project; raise :class:`RuleOverError` or :class:`TargetError`."""
         position: Position | None = START
-        while position is not None:
-            page = await self._store.deliveries.page(rule, project, position)
-            await self._deliver_all(rule, target, page.matches, lease)
-            await self._store.deliveries.report(lease)
+        while position is not None and not turn.is_over:
+            page = await self._store.deliveries.page(turn.rule, project, position)
+            await self._deliver_all(turn, page.matches)
+            await self._report(turn.lease)
             position = page.after
 
-    async def _deliver_all(self, rule: DeliveryRule, target: Target, due: Sequence[Match], lease: Lease) -> None:
+    async def _deliver_all(self, turn: _Turn, due: Sequence[Match]) -> None:
         """Deliver some jobs, a few at once; raise the first error, which ends the work of the rule."""
         left: Iterator[Match] = iter(due)
         failure: Exception | None = None
@@ -162,10 +195,10 @@ class Deliverer:
             nonlocal failure
             for job in left:
                 # The deliveries under way are completed.
-                if failure is not None:
+                if failure is not None or turn.is_over:
                     return
                 try:
-                    await self._deliver(rule, target, job, lease)
+                    await self._deliver(turn, job)
                 except (RuleOverError, TargetError, MissingLibraryError) as error:
                     failure = error
                     return
@@ -174,8 +207,9 @@ class Deliverer:
         if failure is not None:
             raise failure
 
-    async def _deliver(self, rule: DeliveryRule, target: Target, job: Match, lease: Lease) -> None:
+    async def _deliver(self, turn: _Turn, job: Match) -> None:
         """Deliver a job, unless it is changed or removed meanwhile."""
+        rule, target, lease = turn.rule, turn.target, turn.lease
         key, delivery = job.key, secrets.token_hex(8)
         folder = job_folder(key, job.spider, delivery)
         attempt = Attempt(key, delivery, f"{target.url}/{folder}")
@@ -185,6 +219,7 @@ class Deliverer:
             return
         try:
             await self._write(Upload(self._store, target, folder, key, Compression(rule.compression)), new, lease)
+            turn.done += 1
         # A contract error: the records were removed while they were read.
         except (ChangedError, ContractError) as error:
             logger.info("Job %s was changed during its delivery, which is repeated: %s", key, error)

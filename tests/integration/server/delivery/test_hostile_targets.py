@@ -14,6 +14,7 @@ from scrapy_ext.server.delivery.targets import Target
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.fencing import DURATION
 from tests.support.archives import add_rule, finished_job, local_objects
+from tests.support.eventually import eventually_async
 from tests.support.stores import Clock
 
 TARGET = "s3://bucket/archive"
@@ -75,3 +76,50 @@ async def test_a_hostile_target_holds_up_no_other(
         await deliverer.run_due()
         assert sum(name.endswith("/job.json") for name in local_objects(folder)) == 3
         assert sum(any(attempt in request for request in requests) for attempt in left) <= 1
+
+
+async def test_a_target_that_does_not_answer_holds_up_no_other(
+    store: Store, clock: Clock, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        await finished_job(store, clock, items=3)
+    accepted = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    for name, value in (("ACCESS_KEY_ID", "key"), ("SECRET_ACCESS_KEY", "secret"), ("REGION", "us-east-1")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    await add_rule(store, target=TARGET)
+    await add_rule(store, target=folder.as_uri())
+    deliverer = Deliverer(store, [TARGET, folder.as_uri()], opened=Target)
+    running = asyncio.create_task(deliverer.run_due())
+    try:
+        await eventually_async(
+            lambda: sum(name.endswith("/job.json") for name in local_objects(folder)), lambda found: found == 3
+        )
+        await accepted.wait()
+        assert not running.done()
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        server.close()
+
+
+async def test_what_a_rule_has_no_time_for_is_delivered_in_the_next_run(
+    store: Store, clock: Clock, folder: Path
+) -> None:
+    for _ in range(5):
+        await finished_job(store, clock, items=3)
+    await add_rule(store, target=folder.as_uri())
+    deliverer = Deliverer(store, [folder.as_uri()], turn=-1)
+    assert await deliverer.run_due() == 0
+    whole = Deliverer(store, [folder.as_uri()])
+    assert await whole.run_due() == 5
+    assert await whole.run_due() == 0
