@@ -56,10 +56,29 @@ def start(config: ServerConfig) -> int:
     if UNSUPPORTED:
         print(f"error: {UNSUPPORTED}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own output
         return 1
+    _open_standard_streams()
     words = _masked(sys.argv[1:], _secrets(config))
     if words != sys.argv[1:] or any(os.environ.get(name) for name in SECRETS):
         _execute_anew(config, words)
     return _serve(config)
+
+
+def _open_standard_streams() -> None:
+    """Open the null device in the place of closed standard streams.
+
+    What the server opens next would else get their numbers, and what is printed would go there.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            os.dup2(opened, number)  # inheritable
+            if opened != number:
+                os.close(opened)
+        setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for as long as the process
 
 
 def _serve(config: ServerConfig) -> int:
@@ -81,6 +100,7 @@ def _serve(config: ServerConfig) -> int:
 
 def main() -> int:
     """Run the server whose configuration comes by the descriptor that the command line names."""
+    _open_standard_streams()
     data = handover.take(int(sys.argv[1]))
     return _serve(msgspec.json.decode(data, type=ServerConfig, dec_hook=lambda kind, value: kind(value)))
 

@@ -133,6 +133,15 @@ def _about(config: ServerConfig) -> str:
     return f"scrapy-ext {package_version()}, {data}, {config.units} units for jobs"
 
 
+def _print(line: str) -> None:
+    """Write the line that programs wait for, if anybody still reads standard output."""
+    try:
+        print(line, flush=True)  # noqa: T201 - the command's own output
+    except OSError:
+        # Python flushes it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def _failed(reason: str) -> int:
     print(f"error: {reason}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own output
     return 1
@@ -144,6 +153,7 @@ class _Server(uvicorn.Server):
         self._middleware = middleware
         self._status = status
         self._ending: asyncio.Task[None] | None = None
+        self._has_signal = False
         #: What it is, for the log.
         self.about = ""
 
@@ -163,7 +173,7 @@ class _Server(uvicorn.Server):
                 logger.info("Ready at %s: %s", node or url, self.about)
             if sys.stderr.isatty() and node is None:
                 print(_HINTS.format(url=url), file=sys.stderr, flush=True)  # noqa: T201 - for the person who started it
-            print(f"ready {node or url}", flush=True)  # noqa: T201 - the line that programs wait for
+            _print(f"ready {node or url}")
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -171,15 +181,23 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         signals = (signal.SIGTERM, signal.SIGINT)
         for number in signals:
-            loop.add_signal_handler(number, self.end)
+            loop.add_signal_handler(number, self._signalled)
         try:
             yield
         finally:
             for number in signals:
                 loop.remove_signal_handler(number)
 
+    def _signalled(self) -> None:
+        if self._has_signal:
+            # The application is cancelled at its end, which uvicorn would log as its failure.
+            _UVICORN.setLevel(logging.CRITICAL)
+            self.force_exit = self.should_exit = True
+        self._has_signal = True
+        self.end()
+
     def end(self) -> None:
-        """Finish requests under way, refuse new ones, then end; the second call ends at once."""
+        """Finish requests under way, refuse new ones, then end."""
         if self._ending is None:
             if self.about:
                 logger.info(
@@ -187,8 +205,6 @@ class _Server(uvicorn.Server):
                     self._middleware.under_way,
                 )
             self._ending = asyncio.get_running_loop().create_task(self._end())
-        else:
-            self.force_exit = self.should_exit = True
 
     async def _end(self) -> None:
         await self._middleware.end(limits.GRACE)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
 import re
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,7 @@ from scrapy_ext.server.auth.api_keys import add_key
 from scrapy_ext.server.auth.rates import BURST, RateLimits
 from scrapy_ext.server.logs import JsonLines, Lines
 from scrapy_ext.server.store import Store
-from tests.support.eventually import eventually_async
+from tests.support.eventually import TIMEOUT, eventually, eventually_async
 from tests.support.http import Http
 from tests.support.raw_connection import Raw
 from tests.support.servers import RunningServer
@@ -318,3 +322,71 @@ def test_a_line_of_the_log_steers_no_terminal_and_cannot_be_made_by_others() -> 
     (line,) = JsonLines().format(record).split("\n")
     assert CONTROL_CHARACTERS.search(line) is None
     assert json.loads(line)["message"] == text
+
+
+@contextlib.contextmanager
+def started(folder: Path, *options: str, closed: Sequence[int] = ()) -> Iterator[subprocess.Popen[bytes]]:
+    """A server, without the standard streams of these numbers. Its log is the file ``log`` in the folder."""
+
+    def close() -> None:
+        for number in closed:
+            os.close(number)
+
+    keys = {"EXTRACT_API_KEY": "e" * 32, "PLATFORM_API_KEY": "p" * 32}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scrapy_ext.server", "--port", "0", "--data", str(folder / "data"), *options],
+            env={**os.environ, **keys},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            preexec_fn=close,  # noqa: PLW1509 - no thread of this process is at work here
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(TIMEOUT)
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def ready(folder: Path) -> None:
+    eventually(lambda: "Ready at" in (folder / "log").read_text())
+
+
+@pytest.mark.parametrize("closed", [[0], [1], [0, 1]], ids=["input", "output", "both"])
+def test_a_server_without_standard_streams_starts_and_ends_well(tmp_path: Path, closed: list[int]) -> None:
+    with started(tmp_path, "--no-runner", closed=closed) as process:
+        ready(tmp_path)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 0
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_a_server_whose_output_nobody_reads_serves(tmp_path: Path) -> None:
+    with started(tmp_path, "--no-runner") as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        ready(tmp_path)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 0
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize("last", [signal.SIGTERM, None], ids=["a second signal", "the end of standard input"])
+def test_a_server_that_is_told_twice_to_end_logs_no_traceback(tmp_path: Path, last: signal.Signals | None) -> None:
+    options = ["--no-runner"] if last is not None else ["--no-runner", "--exit-with-stdin"]
+    with started(tmp_path, *options) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"ready ")
+        process.send_signal(signal.SIGTERM)
+        if last is None:
+            assert process.stdin is not None
+            process.stdin.close()
+        else:
+            time.sleep(0.05)  # of two pending signals, the system delivers one
+            process.send_signal(last)
+        assert process.wait(TIMEOUT) == 0
+    assert "Traceback" not in (tmp_path / "log").read_text()
