@@ -102,6 +102,8 @@ def _handlers(settings: BaseSettings) -> Iterator[str]:
 
 def _is_given(settings: BaseSettings, name: str) -> bool:
     """Return true for a setting of the user whose value is not Scrapy's default."""
-    is_own = (settings.getpriority(name) or 0) > _OF_COMMANDS
-    default = vars(default_settings).get(name)
-    return is_own and settings.get(name) != default and (default is not None or bool(settings.get(name)))
+    # Not by ``get``, which warns of deprecated names: Scrapy has done so.
+    own, default = settings.attributes.get(name), vars(default_settings).get(name)
+    if own is None or own.priority <= _OF_COMMANDS or own.value == default:
+        return False
+    return default is not None or bool(own.value)

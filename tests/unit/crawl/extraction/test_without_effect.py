@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -74,3 +75,12 @@ EXAMINED = (
 def test_each_setting_of_scrapy_was_examined():
     names = [name for name in vars(default_settings) if name.isupper() and name not in NAMES]
     assert [name for name in names if not name.startswith(EXAMINED)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_deprecated_name_is_not_reported_once_more(name):
+    settings = settings_of({name: other_than(vars(default_settings).get(name))})
+    with warnings.catch_warnings(record=True) as reported:
+        warnings.simplefilter("always")
+        assert len(list(warnings_of(settings))) == 1
+    assert reported == []
