@@ -4,7 +4,7 @@ An :class:`Encoder` makes the bytes of a file in steps; a :class:`Writer` puts t
 :class:`Schema` holds the columns of a table, and :class:`Spool` the records until their columns are known.
 """
 
-from scrapy_ext.formats.encoder import Encoder, MissingLibraryError, Page, SchemaError
+from scrapy_ext.formats.encoder import ColumnsChangedError, Encoder, MissingLibraryError, Page
 from scrapy_ext.formats.schema import Schema
 from scrapy_ext.formats.spool import Spool, SpoolLimitError
 from scrapy_ext.formats.writer import (
@@ -23,12 +23,12 @@ from scrapy_ext.formats.writer import (
 __all__ = [
     "FORMAT_NAMES",
     "TABLES",
+    "ColumnsChangedError",
     "Compression",
     "Encoder",
     "MissingLibraryError",
     "Page",
     "Schema",
-    "SchemaError",
     "Spool",
     "SpoolLimitError",
     "Writer",

@@ -40,7 +40,7 @@ class Encoder(ABC):
         return b""
 
 
-class SchemaError(ValueError):
+class ColumnsChangedError(ValueError):
     """A record has a field or a type that the schema has not: it was stored after the schema was found."""
 
     def __init__(self, detail: str) -> None:

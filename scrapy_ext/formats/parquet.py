@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from scrapy_ext.formats.arrow import CELLS, Parser, arrow_type, as_json, exact_checks
 from scrapy_ext.formats.columns import blocks
-from scrapy_ext.formats.encoder import Encoder, Page, SchemaError, decode
+from scrapy_ext.formats.encoder import ColumnsChangedError, Encoder, Page, decode
 from scrapy_ext.formats.schema import Schema
 
 #: Bytes of the lines that are parsed at once: each call of the parser takes as long as a hundred records.
@@ -128,12 +128,12 @@ class ParquetEncoder(Encoder):
         return pa.Table.from_arrays(columns, schema=self._arrow)
 
     def _decoded(self, lines: Page) -> pa.Table:
-        """Return any records; raises :class:`SchemaError`."""
+        """Return any records; raises :class:`ColumnsChangedError`."""
         records = [decode(line) for line in lines]
         if not self._schema.is_complete:
             self._schema.observe(records)
             if self._schema.version != self._version:
-                raise SchemaError("a record has a new field or a new type")
+                raise ColumnsChangedError("a record has a new field or a new type")
         rows = list(map(self._schema.row, records))
         columns = zip(*rows, strict=True) if self._converts else ()
         try:
@@ -142,7 +142,7 @@ class ParquetEncoder(Encoder):
                 for values, convert, field in zip(columns, self._converts, self._arrow, strict=True)
             ]
         except (pa.ArrowException, OverflowError):
-            raise SchemaError("a record has a new type") from None
+            raise ColumnsChangedError("a record has a new type") from None
         return pa.Table.from_arrays(arrays, schema=self._arrow)
 
     def _write_group(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from scrapy_ext.formats.column_types import EXACT, ColumnType, Seen
-from scrapy_ext.formats.encoder import SchemaError, decode
+from scrapy_ext.formats.encoder import ColumnsChangedError, decode
 from scrapy_ext.formats.recognizer import Recognizer, is_faster
 
 #: Maximum columns. Further fields are members of the JSON object in the last column.
@@ -115,7 +115,7 @@ class Schema:
                     self._see(self.columns[name], fields[name], 0)
 
     def row(self, record: object) -> list[Any]:
-        """Return the values of a decoded record by column; raises :class:`SchemaError` for a field without one."""
+        """Return the values of a decoded record by column; raises :class:`ColumnsChangedError` for another field."""
         fields = as_fields(record)
         cells = list(map(fields.get, self.columns))
         if self.has_other:
@@ -124,7 +124,7 @@ class Schema:
         elif not self.chosen and not fields.keys() <= self.columns.keys():
             new = [name for name, value in fields.items() if name not in self.columns and value is not None]
             if new:
-                raise SchemaError(f"{new[0][:60]!r} is new")
+                raise ColumnsChangedError(f"{new[0][:60]!r} is new")
         return cells
 
     def _recognizes(self, lines: Sequence[bytes]) -> bool:

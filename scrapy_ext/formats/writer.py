@@ -92,7 +92,7 @@ class Writer:
             self._encoder = self._begun(schema)
 
     def write(self, lines: Page) -> None:
-        """Write stored records; raises :class:`SchemaError` for one that a given schema does not have."""
+        """Write stored records; raises :class:`ColumnsChangedError` for one that a given schema does not have."""
         if not lines:
             return
         self.records += len(lines)

@@ -39,7 +39,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 CAUSES: Final = {
     "ActionError": "the result of an action",
     "AnswerError": "UnreachableServiceError, Unreachable",
-    "ArchiveError": "the refusal of an archive, and the log of a job that is not restored",
+    "ArchiveError": "the refusal of an archive",
     "BuildError": "the log of a job, and the list of versions",
     "BuildFailedError": "the list of versions",
     "Closing": "the log of a request that returns to the queue",
@@ -56,6 +56,7 @@ CAUSES: Final = {
     "NotAppliedError": "the warning about rules that are not applied",
     "NotCopied": "the report of an import",
     "NotOffered": "the report of an import",
+    "NotRestorableError": "the log of a job that is not restored",
     "NotSerializableError": "the warning about a request that stays in memory",
     "OverBudgetError": "the log of the end of a crawl",
     "ReadingError": "the list of versions",

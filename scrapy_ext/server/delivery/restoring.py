@@ -52,7 +52,7 @@ _decode_layout: Final = msgspec.json.Decoder(Layout).decode
 logger = logging.getLogger(__name__)
 
 
-class ArchiveError(Exception):
+class NotRestorableError(Exception):
     """An archive cannot be restored: objects are missing or changed."""
 
 
@@ -87,7 +87,7 @@ class Restores:
         except asyncio.CancelledError:
             await self._fail(restore, "The server was stopped. Restore the job again.")
             raise
-        except (ArchiveError, TargetError, StoreError, ContractError) as error:
+        except (NotRestorableError, TargetError, StoreError, ContractError) as error:
             logger.warning("Job %s was not restored: %s", restore.key, error)
             await self._fail(restore, str(error))
         except Exception as error:
@@ -111,7 +111,7 @@ class Restores:
             target, folder, manifest = manifests_by_folder[archive]
             delivered = manifest.kinds.get(kind)
             if delivered is None or delivered.records != records:
-                raise ArchiveError(f"{archive}/{MANIFEST} has not the {records} {kind} that the job had")
+                raise NotRestorableError(f"{archive}/{MANIFEST} has not the {records} {kind} that the job had")
             await self._write(restore, kind, delivered, target, folder)
         await self._store.restores.finish(restore)
         logger.info("Job %s was restored", restore.key)
@@ -120,22 +120,22 @@ class Restores:
         """Return the target of an archive, its folder there, and its manifest, which is that of the delivery."""
         root = next((url.rstrip("/") for url in self._targets if is_within(archive, [url])), None)
         if root is None:
-            raise ArchiveError(f"{archive} is in no allowed target: start the server with --archive-target")
+            raise NotRestorableError(f"{archive} is in no allowed target: start the server with --archive-target")
         target, folder = open_target(root), archive[len(root) + 1 :]
         data = bytearray()
         async for piece in target.read(f"{folder}/{MANIFEST}"):
             data += piece
             if len(data) > _LARGEST_MANIFEST:
-                raise ArchiveError(f"{archive}/{MANIFEST} is too large")
+                raise NotRestorableError(f"{archive}/{MANIFEST} is too large")
         expected = await self._store.deliveries.manifest(key, archive)
         if expected is not None and hashlib.sha256(data).hexdigest() != expected:
-            raise ArchiveError(f"{archive}/{MANIFEST} was changed")
+            raise NotRestorableError(f"{archive}/{MANIFEST} was changed")
         try:
             manifest = manifests.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ArchiveError(f"{archive}/{MANIFEST} is damaged: {error}") from None
+            raise NotRestorableError(f"{archive}/{MANIFEST} is damaged: {error}") from None
         if manifest.version > manifests.VERSION or manifest.job != str(key):
-            raise ArchiveError(f"{archive}/{MANIFEST} is of a newer version, or of another job")
+            raise NotRestorableError(f"{archive}/{MANIFEST} is of a newer version, or of another job")
         return target, folder, manifest
 
     async def _write(
@@ -157,7 +157,7 @@ class Restores:
                     if start - delivered.start > delivered.records:
                         break
             if await lines.any_left() or start - delivered.start != delivered.records:
-                raise ArchiveError(f"{delivered.object} has not the {delivered.records} records of its manifest")
+                raise NotRestorableError(f"{delivered.object} has not the {delivered.records} records of its manifest")
 
 
 class _Writes:
@@ -213,7 +213,7 @@ class _Lines:
         number = sum(part for part, _ in layout)
         while len(self._lines) - self._at < number:
             if (page := await anext(self._pages, None)) is None:
-                raise ArchiveError("The archive has fewer records than times")
+                raise NotRestorableError("The archive has fewer records than times")
             self._lines = self._lines[self._at :] + page
             self._at = 0
         segments = []
@@ -238,14 +238,14 @@ def _layout(line: bytes) -> Layout:
     try:
         layout = _decode_layout(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ArchiveError(f"The times of the records are damaged: {error}") from None
+        raise NotRestorableError(f"The times of the records are damaged: {error}") from None
     if any(number <= 0 for number, _ in layout) or not 0 < sum(number for number, _ in layout) <= MAX_LINES:
-        raise ArchiveError("The times of the records are damaged")
+        raise NotRestorableError("The times of the records are damaged")
     return layout
 
 
 async def _lines(target: Target, folder: str, delivered: DeliveredObject) -> AsyncIterator[list[bytes]]:
-    """Yield the lines of an object; raise :class:`ArchiveError` at its end when it is not that of the manifest."""
+    """Yield the lines of an object; raise :class:`NotRestorableError` at its end if it is not that of the manifest."""
     digest, size, text = hashlib.sha256(), 0, _Text(_inflater(delivered.object))
     async for piece in target.read(f"{folder}/{delivered.object}"):
         size += len(piece)
@@ -289,7 +289,7 @@ class _Text:
 
 
 def _refuse(delivered: DeliveredObject, reason: str) -> NoReturn:
-    raise ArchiveError(f"{delivered.object} is not the object of its manifest: {reason}") from None
+    raise NotRestorableError(f"{delivered.object} is not the object of its manifest: {reason}") from None
 
 
 def _inflater(name: str) -> Any:

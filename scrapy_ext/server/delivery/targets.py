@@ -50,7 +50,7 @@ class TargetError(Exception):
     """A target refuses a call, or cannot be reached."""
 
 
-class MissingError(TargetError):
+class ObjectMissingError(TargetError):
     """There is no such object."""
 
 
@@ -157,7 +157,7 @@ class Target:
         for name in found:
             try:
                 await self._call(self._store.delete_async(name))
-            except MissingError:
+            except ObjectMissingError:
                 continue
 
     async def _call(self, call: Awaitable[T]) -> T:
@@ -166,7 +166,7 @@ class Target:
         try:
             return await call
         except FileNotFoundError as error:
-            raise MissingError(_reason(self.url, error)) from None
+            raise ObjectMissingError(_reason(self.url, error)) from None
         except (AlreadyExistsError, BaseError, OSError) as error:
             raise TargetError(_reason(self.url, error)) from None
 

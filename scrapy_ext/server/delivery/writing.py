@@ -16,7 +16,7 @@ import msgspec
 
 from scrapy_ext.api.platform.formats import Format
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.formats import Compression, Schema, SchemaError, Writer, open_writer
+from scrapy_ext.formats import ColumnsChangedError, Compression, Schema, Writer, open_writer
 from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.delivery.manifest import DeliveredObject, DeliveredRecords
 from scrapy_ext.server.delivery.targets import Target
@@ -73,7 +73,7 @@ async def _file(
     compression: Compression = Compression.NONE,
     schema: Schema | None = None,
 ) -> AsyncIterator[bytes]:
-    """Yield the bytes of a file with these records; raise :class:`SchemaError` for one that a schema does not have."""
+    """Yield the bytes of a file with these records; raise :class:`ColumnsChangedError` for one of other columns."""
     run: Callable[..., Awaitable[Any]] = _in_table_thread if kind is Format.PARQUET else in_data_thread
     writer: Writer = await run(functools.partial(open_writer, kind, sink, compression=compression, schema=schema))
     async for lines in pages:
@@ -155,7 +155,7 @@ class Upload(NamedTuple):
         pages, sink, name = _Pages(getattr(self.store, kind), self.key), _Sink(), f"{kind}.parquet"
         try:
             await self.target.put(f"{self.folder}/{name}", _file(sink, Format.PARQUET, pages.lines(), schema=schema))
-        except SchemaError:
+        except ColumnsChangedError:
             raise ChangedError from None
         return sink.described(name)
 

@@ -106,7 +106,7 @@ def not_of_pdf(url: str, kind: str) -> ExtractionError:
     )
 
 
-class DownloadError(ExtractionError):
+class UnshownFileError(ExtractionError):
     """The browser was led to a file that it does not show (521). ``content_type``: None if it is not known."""
 
     def __init__(self, url: str, content_type: str | None = None) -> None:

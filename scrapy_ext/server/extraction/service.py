@@ -34,7 +34,7 @@ from scrapy_ext.server.extraction.bans.avoidance import BanAvoidance
 from scrapy_ext.server.extraction.bans.tries import Sender
 from scrapy_ext.server.extraction.custom_attributes import attribute_extractor
 from scrapy_ext.server.extraction.documents import (
-    DownloadError,
+    UnshownFileError,
     is_of_pdf,
     is_pdf,
     not_of_pdf,
@@ -312,7 +312,7 @@ class ExtractionService:
     ) -> tuple[ExtractResult, SessionState | None]:
         try:
             page = await self._load_without_ban(todo, hold, caller)
-        except DownloadError as download:
+        except UnshownFileError as download:
             by_http = plan_by_http(request, todo) if download.may_be_pdf else None
             if by_http is None:
                 raise

@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_ext.api.platform.formats import CsvOptions, Format
 from scrapy_ext.compatibility.zip_files import compress_with
-from scrapy_ext.formats import Schema, SchemaError, columns, encoder_of, recognizer
+from scrapy_ext.formats import ColumnsChangedError, Schema, columns, encoder_of, recognizer
 from scrapy_ext.formats.csv import CsvEncoder
 from tests.unit.formats.test_formats import HOSTILE, file, lines
 
@@ -101,7 +101,7 @@ def test_a_reader_of_columns_gives_the_values_of_decoded_records(kind: Format) -
 @pytest.mark.parametrize("kind", [Format.CSV, Format.XLSX])
 def test_a_field_that_the_columns_do_not_have_is_never_left_out(kind: Format) -> None:
     records = lines([*[{"a": n, "b": None} for n in range(20)], {"a": 1, "new": 2}])
-    with pytest.raises(SchemaError, match="'new' is new"):
+    with pytest.raises(ColumnsChangedError, match="'new' is new"):
         file(kind, records, schema=Schema.of_counts({"a": 21}))
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scrapy_ext.api.platform.formats import Format
-from scrapy_ext.formats import Compression, Schema, SchemaError, format_of_name, open_writer, writer, xlsx
+from scrapy_ext.formats import ColumnsChangedError, Compression, Schema, format_of_name, open_writer, writer, xlsx
 
 DEEP: Any = 1
 for _ in range(60):
@@ -152,7 +152,7 @@ def test_a_record_that_a_schema_does_not_have_is_never_left_out(late: dict[str, 
     known = lines([{"n": 1, "o": {"x": 1}}])
     schema = Schema()
     schema.add(known)
-    with pytest.raises(SchemaError):
+    with pytest.raises(ColumnsChangedError):
         file(Format.PARQUET, [*known, *lines([late])], schema=schema)
     assert pq.read_table(io.BytesIO(file(Format.PARQUET, [*known, *lines([late])]))).num_rows == 2
 

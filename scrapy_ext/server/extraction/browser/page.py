@@ -41,7 +41,7 @@ from scrapy_ext.server.extraction.browser.page_html import (
 )
 from scrapy_ext.server.extraction.browser.page_result import BusyPageError, PageResult, navigation_problem
 from scrapy_ext.server.extraction.browser.storage import SessionStorage, cookies_of
-from scrapy_ext.server.extraction.documents import DownloadError, media_problem, viewed_kind
+from scrapy_ext.server.extraction.documents import UnshownFileError, media_problem, viewed_kind
 from scrapy_ext.server.extraction.encodings import text_of
 from scrapy_ext.server.extraction.outgoing import is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, ScreenshotOptions
@@ -277,7 +277,7 @@ class _Loading:
         if not content_type:
             content_type = await self._within(self._page.evaluate("document.contentType"))
         name = without_credentials(response.url)
-        shown = DownloadError(name, content_type)
+        shown = UnshownFileError(name, content_type)
         # A screenshot shows an image or the viewer of a PDF; no text is in that viewer.
         problem = shown if shown.is_pdf else None if plan.screenshot is not None else media_problem(name, content_type)
         if problem is not None:
@@ -298,7 +298,7 @@ class _Loading:
         if self._proxy.is_over_limit:
             return self._proxy.too_large()
         if _is_download(message):
-            return DownloadError(url, content_type)
+            return UnshownFileError(url, content_type)
         failure = self._proxy.failure(url)
         if failure is not None:
             return failure

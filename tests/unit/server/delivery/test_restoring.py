@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_ext.api.compression import DamagedError
 from scrapy_ext.server.delivery.manifest import DeliveredObject
-from scrapy_ext.server.delivery.restoring import ArchiveError, _inflater, _lines, _Text
+from scrapy_ext.server.delivery.restoring import NotRestorableError, _inflater, _lines, _Text
 
 MIB = 1024 * 1024
 
@@ -41,5 +41,5 @@ async def test_an_object_that_does_not_end_is_refused_at_its_size() -> None:
 
     target: Any = SimpleNamespace(read=endless)
     delivered = DeliveredObject(object="items.jsonl.gz", size=10 * len(line), sha256="")
-    with pytest.raises(ArchiveError, match=r"items\.jsonl\.gz is not the object of its manifest: it is longer"):
+    with pytest.raises(NotRestorableError, match=r"items\.jsonl\.gz is not the object of its manifest: it is longer"):
         [page async for page in _lines(target, "1/2/3", delivered)]

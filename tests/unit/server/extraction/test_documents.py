@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_ext.api.extraction import ExtractRequest
-from scrapy_ext.server.extraction.documents import DownloadError, is_pdf, plan_by_http
+from scrapy_ext.server.extraction.documents import UnshownFileError, is_pdf, plan_by_http
 from scrapy_ext.server.extraction.plan import PagePlan, plan
 from scrapy_ext.server.net.pool import ProxyPool
 
@@ -67,8 +67,8 @@ def test_a_request_for_a_page_or_a_browser_is_not(fields):
 
 
 def test_a_download_of_a_pdf_says_how_to_get_it():
-    assert "extractFrom httpResponseBody" in str(DownloadError(URL, "application/pdf"))
-    assert [DownloadError(URL, kind).may_be_pdf for kind in ("application/pdf", None, "application/zip")] == [
+    assert "extractFrom httpResponseBody" in str(UnshownFileError(URL, "application/pdf"))
+    assert [UnshownFileError(URL, kind).may_be_pdf for kind in ("application/pdf", None, "application/zip")] == [
         True,
         True,
         False,
