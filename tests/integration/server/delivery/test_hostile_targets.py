@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.server.delivery.delivering import GRACE, Deliverer
-from scrapy_ext.server.delivery.targets import Target
+from scrapy_ext.server.delivery.targets import Target, TargetError
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.fencing import DURATION
 from tests.support.archives import add_rule, finished_job, local_objects
@@ -123,3 +123,34 @@ async def test_what_a_rule_has_no_time_for_is_delivered_in_the_next_run(
     whole = Deliverer(store, [folder.as_uri()])
     assert await whole.run_due() == 5
     assert await whole.run_due() == 0
+
+
+async def test_a_redirect_of_a_target_gets_no_data_and_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library of targets follows those of reads, and has no option against it."""
+    requests: list[str] = []
+
+    async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        requests.append((await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower())
+        writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(other, "127.0.0.1", 0)
+    place = f"http://localhost:{server.sockets[0].getsockname()[1]}/latest"
+    redirect = f"HTTP/1.1 307 Moved\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n".encode()
+    async with server, answering(redirect, []) as address:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        for name, value in (("ACCESS_KEY_ID", "key"), ("SECRET_ACCESS_KEY", "secret"), ("REGION", "us-east-1")):
+            monkeypatch.setenv(f"AWS_{name}", value)
+        target = Target(TARGET)
+
+        async def pieces() -> AsyncIterator[bytes]:
+            yield b"records"
+
+        with pytest.raises(TargetError):
+            await target.put("items.jl", pieces())
+        assert requests == []
+        with pytest.raises(TargetError):
+            [piece async for piece in target.read("items.jl")]
+    assert [request.split()[0] for request in requests] == ["get"]
+    assert not any("authorization" in request or "secret" in request for request in requests)
