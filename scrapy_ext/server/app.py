@@ -104,9 +104,8 @@ class _Parts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app: ASGIApp | None = None
         if scope["type"] == "http":
-            first, slash, rest = scope["path"][1:].partition("/")
-            # One slash at the end has no meaning.
-            app = self._apps.get(first + slash) or (None if rest else self._apps.get(first))
+            first, slash, _ = scope["path"][1:].partition("/")
+            app = self._apps.get(first + slash)
             if app is None and self.new_pages is not None:
                 await self.load_pages()
         await (app or self.others)(scope, receive, send)
@@ -255,6 +254,8 @@ async def _start(parts: _Parts, config: ServerConfig, middleware: RequestMiddlew
     if not config.exit_with_stdin:  # the embedded server of a crawl, whose pages are rarely opened
         await parts.load_pages()
     parts.serve(service, (route.beginning for route in declared))
+    # Agents are given their address by people, who write it with a slash at the end, too.
+    parts.serve(service, (f"{route.first}/" for route in declared if route.access is Access.AGENT))
     parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
     middleware.metrics.resources = {route.first for route in routes.ROUTES} | {"ui"}
     # Last, so that it ends first: the last metrics are read from the parts that are still there.

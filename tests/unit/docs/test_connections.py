@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scrapy_ext.server.store.engine.opening import NODE, SERVER, WORKER, ConnectionLimits
+from scrapy_ext.server.store.engine.connection_limits import NODE, SERVER, WORKER, ConnectionLimits
 
 _ROOT = Path(__file__).parents[3]
 #: Of a process that runs jobs: the pool of its node, a writer for heartbeats, which are never read, and notifications.
