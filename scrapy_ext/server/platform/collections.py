@@ -28,6 +28,7 @@ from scrapy_ext.server.store.collections.writes import checked
 
 _value_of: Final = attrgetter("value")
 
+_DELETE_ALL: Final = "POST /collections/<project>/delete?name=… deletes a whole collection"
 #: Maximum keys or prefixes of one request.
 _MAX_NAMED: Final = 1000
 #: Bytes of records that are checked in a thread.
@@ -162,8 +163,10 @@ async def _delete(call: Call) -> Response:
         raise refused(
             "selection",
             "of the records to delete is missing",
-            "Give key, prefix, startts or endts; POST /collections/<project>/delete?name=… deletes a whole collection.",
+            f"Give key, prefix, startts or endts; {_DELETE_ALL}.",
         )
+    if "" in call.all("prefix"):  # in most cases a variable of a script that has no value
+        raise refused("prefix", "is empty, and would delete every record", f"Give the start of keys; {_DELETE_ALL}.")
     deletion = await call.store.collections.delete(which, selection, call.attempt)
     return json({"deleted": deletion.deleted, "scanned": deletion.scanned})
 

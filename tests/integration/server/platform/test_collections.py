@@ -235,6 +235,15 @@ async def test_a_deletion_that_is_to_end_early_deletes_nothing(http: Http, path:
     assert await found(http, path) == ["a0", "a1", "a2"]
 
 
+async def test_an_empty_prefix_deletes_nothing(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": f"a{n}"} for n in range(3)])
+    for query in ("prefix=", "prefix", "prefix=a&prefix=", "prefix=&endts=99999999999999"):
+        answer = await http.delete(f"{path}?{query}")
+        assert answer.status == 400
+        assert answer.text.startswith("prefix: is empty")
+    assert await found(http, path) == ["a0", "a1", "a2"]
+
+
 async def test_records_named_like_a_path_are_read_by_parameter(http: Http, path: str) -> None:
     await http.post(path, [{"_key": "count", "n": 1}, {"_key": "deleted", "n": 2}])
     assert (await http.get(f"{path}?key=count")).lines == [{"n": 1}]
