@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import time
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeVar
@@ -47,6 +49,10 @@ MAX_LINES: Final = 1_000_000
 #: Bytes of one line; no kind of record is longer.
 MAX_LINE: Final = MIB
 _MAX_FORM_FIELDS: Final = 10_000
+#: Marks that some editors and shells write before a text.
+_MARKS: Final = (BOM_UTF8, BOM_UTF16_LE, BOM_UTF16_BE)
+#: The start of a JSON object. In a form, a client escapes these characters.
+_OBJECT: Final = re.compile(rb'\s*\{\s*"')
 MULTIPART: Final = "multipart/form-data"
 _MAX_PARTS: Final = 1000
 #: Bytes of memory of a part beside its text.
@@ -339,7 +345,7 @@ def record(line: bytes, number: int) -> dict[str, Any]:
     try:
         found: dict[str, Any] = _decode_object(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise not_json(f"line {number}", "a JSON object", error) from None
+        raise not_json(f"line {number}", "a JSON object", error, line) from None
     return found
 
 
@@ -359,7 +365,7 @@ def _decoded(data: bytes, place: str) -> Any:
     try:
         return _decode_any(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise not_json(place, "JSON", error) from None
+        raise not_json(place, "JSON", error, data) from None
 
 
 #: The default of ``empty`` in :func:`document`: a body is required.
@@ -411,10 +417,14 @@ async def flag_of(request: Request, name: str, limit: int) -> bool:
     return value
 
 
-def not_json(place: str, wanted: str, error: Exception) -> ContractError:
+def not_json(place: str, wanted: str, error: Exception, data: bytes) -> ContractError:
     """Return the error of a text that cannot be decoded."""
-    reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-    return ContractError([Violation(place, f"is not {wanted}: {reason}", "Send one JSON value per line, in UTF-8.")])
+    reason, remedy = str(error), "Send one JSON value per line, in UTF-8."
+    if isinstance(error, RecursionError):
+        reason = "it is nested too deeply"
+    elif data.startswith(_MARKS):
+        reason, remedy = "it begins with a byte order mark (BOM)", "Send UTF-8 without the mark."
+    return ContractError([Violation(place, f"is not {wanted}: {reason}", remedy)])
 
 
 async def objects(
@@ -457,6 +467,8 @@ async def form(request: Request) -> list[tuple[str, str]]:
     data = await whole(request, MAX_FORM)
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() == MULTIPART:
         return await _multipart(request, data)
+    if _OBJECT.match(data):
+        raise refused("body", "is JSON, and must be a form", "Send application/x-www-form-urlencoded fields.")
     # A text with other than ASCII characters takes four bytes each; each escape is an object while it is decoded.
     keep(12 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
     try:

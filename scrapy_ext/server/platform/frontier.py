@@ -128,7 +128,7 @@ def checked(
         request = decode(line)
         raw = decode_raw(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise bodies.not_json(place, what, error) from None
+        raise bodies.not_json(place, what, error, line) from None
     faults = list(frontier.request_faults(request, len(line), place))
     if faults:
         raise ContractError(faults)

@@ -153,4 +153,4 @@ def _line(line: bytes, place: str, decode: Callable[[bytes], T], example: str) -
     try:
         return decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise bodies.not_json(place, f"an object such as {example}", error) from None
+        raise bodies.not_json(place, f"an object such as {example}", error, line) from None

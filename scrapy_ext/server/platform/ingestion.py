@@ -230,7 +230,7 @@ class RecordChecker:
         try:
             record = self._decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise bodies.not_json(place, self._noun, error) from None
+            raise bodies.not_json(place, self._noun, error, line) from None
         if self._check is not None:
             try:
                 self._check(line)

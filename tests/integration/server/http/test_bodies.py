@@ -184,6 +184,22 @@ async def test_what_comes_before_a_wrong_line_is_kept_only_where_the_body_is_lon
         assert len((await http.get("/collections/4/s/c")).lines) == 2
 
 
+@pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16"])
+async def test_a_byte_order_mark_is_named(small: RunningServer, coding: str) -> None:
+    async with Http(small.url, small.platform_key) as http:
+        for path in ("/collections/1/s/marked", "/activity/1", "/hcf/1/f/s/0", "/api/projects/1/periodicjobs"):
+            answer = await http.post(path, '{"_key": "a"}'.encode(coding))
+            assert answer.status == 400
+            assert "begins with a byte order mark" in answer.text
+
+
+async def test_json_in_place_of_a_form_is_named(small: RunningServer) -> None:
+    async with Http(small.url, small.platform_key) as http:
+        for path in ("/api/run.json", "/schedule.json", "/api/jobs/stop.json", "/cancel.json"):
+            answer = await http.post(path, b'{\n "project": 1, "spider": "s"}', Content_Type="application/json")
+            assert "body: is JSON, and must be a form" in answer.text
+
+
 @pytest.mark.long
 async def test_members_that_inflate_to_nothing_are_bounded_by_what_is_sent(small: RunningServer) -> None:
     members = gzip.compress(b"", mtime=0) * 3000
