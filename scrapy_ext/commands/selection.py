@@ -88,14 +88,17 @@ async def _numbered(client: PlatformClient, project: int, number: int) -> JobKey
     if len(keys) > 1:
         raise CommandError(f"several spiders have a job {number}; name one by its key: {', '.join(map(str, keys))}")
     if not keys:
+        async for job in _jobs(client, project, "deleted"):
+            if (key := JobKey.parse(job.id)).job == number:
+                raise CommandError(f"job {key} was deleted; {_LIST_THEM}")
         raise CommandError(f"project {project} has no job with number {number}; {_LIST_THEM}")
     return keys[0]
 
 
-async def _jobs(client: PlatformClient, project: int) -> AsyncIterator[Job]:
+async def _jobs(client: PlatformClient, project: int, state: str | None = None) -> AsyncIterator[Job]:
     offset = 0
     while True:
-        page = (await client.jobs.list(project, count=_PAGE, offset=offset)).jobs
+        page = (await client.jobs.list(project, state=state, count=_PAGE, offset=offset)).jobs
         for job in page:
             yield job
         if len(page) < _PAGE:
