@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
@@ -363,12 +363,20 @@ def _selected(call: Call) -> tuple[Collection, RecordSelection]:
     ranges: Sequence[Range] = [Range(b"", None)]
     if keys:
         ranges = [key_range(key) for key in sorted({key.encode() for key in keys})]
-    elif prefixes:
-        ranges = [prefix_range(prefix) for prefix in sorted({prefix.encode() for prefix in prefixes})]
-    selection = RecordSelection(
-        tuple(_from(call, ranges)), call.number("prefixcount"), call.number("startts"), call.number("endts")
-    )
+    each = call.number("prefixcount")
+    if prefixes:
+        ranges = [prefix_range(prefix) for prefix in _distinct(prefixes, nested=each is not None)]
+    selection = RecordSelection(tuple(_from(call, ranges)), each, call.number("startts"), call.number("endts"))
     return _collection(call), selection
+
+
+def _distinct(prefixes: Iterable[str], *, nested: bool) -> list[bytes]:
+    """Return the prefixes in order; unless ``nested``, without those whose records a shorter one selects, too."""
+    found: list[bytes] = []
+    for prefix in sorted({prefix.encode() for prefix in prefixes}):
+        if nested or not (found and prefix.startswith(found[-1])):
+            found.append(prefix)
+    return found
 
 
 def _from(call: Call, ranges: Sequence[Range]) -> list[Range]:

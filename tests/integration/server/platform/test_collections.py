@@ -227,6 +227,17 @@ async def test_a_deletion_says_what_it_looked_at(http: Http, path: str) -> None:
     assert await found(http, path) == ["a3", "a4", "a5"]
 
 
+async def test_a_record_of_several_prefixes_is_read_and_counted_once(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": key} for key in ("a", "a-1", "ab", "ab-1", "b")])
+    query = "prefix=ab&prefix=a&prefix=ab-&prefix=b"
+    assert [record["_key"] for record in (await http.get(f"{path}?meta=_key&{query}")).lines] == [
+        "a", "a-1", "ab", "ab-1", "b"
+    ]  # fmt: skip
+    assert (await http.get(f"{path}/count?{query}")).json == {"count": 5, "scanned": 5}
+    assert len((await http.get(f"{path}?{query}&startafter=a-1")).lines) == 3
+    assert (await http.delete(f"{path}?prefix=ab&prefix=a")).json == {"deleted": 4, "scanned": 4}
+
+
 async def test_a_deletion_that_is_to_end_early_deletes_nothing(http: Http, path: str) -> None:
     await http.post(path, [{"_key": f"a{n}"} for n in range(3)])
     answer = await http.delete(f"{path}?prefix=a&count=1")
