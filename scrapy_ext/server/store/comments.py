@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import EngineStore, Method, Row, Transaction
 from scrapy_ext.server.store.projects import advance
-from scrapy_ext.server.store.records.removal import check_not_deleted
+from scrapy_ext.server.store.records.removal import check_not_deleted, deletion_error, find_deletion
 
 #: Maximum comments of a job: they are read at once.
 MAX_COMMENTS: Final = 5000
@@ -84,7 +85,7 @@ async def of_job(tx: Transaction, job: JobKey) -> list[Comment]:
             ORDER BY item, field, number""",
         *job,
     )
-    return [_comment(row) for row in rows]
+    return await _read(tx, job, rows)
 
 
 async def at(tx: Transaction, subject: CommentSubject) -> list[Comment]:
@@ -96,6 +97,17 @@ async def at(tx: Transaction, subject: CommentSubject) -> list[Comment]:
         *subject.item,
         subject.field,
     )
+    return await _read(tx, _job_of(subject), rows)
+
+
+def _job_of(subject: CommentSubject) -> JobKey:
+    return JobKey(subject.item.project, subject.item.spider, subject.item.job)
+
+
+async def _read(tx: Transaction, job: JobKey, rows: Sequence[Row]) -> list[Comment]:
+    """Return the comments of rows; raise :class:`ContractError` (410) when there are none since the job was deleted."""
+    if not rows and (deletion := await find_deletion(tx, job)) is not None:
+        raise deletion_error(job, deletion)
     return [_comment(row) for row in rows]
 
 
@@ -117,6 +129,7 @@ async def remove(tx: Transaction, project: int, number: int) -> bool:
 
 async def clear(tx: Transaction, subject: CommentSubject) -> int:
     """Delete the comments on an item or a field; return their number."""
+    await check_not_deleted(tx, _job_of(subject))
     return await tx.execute(
         "DELETE FROM comments WHERE project = $1 AND spider = $2 AND job = $3 AND item = $4 AND field = $5",
         *subject.item,

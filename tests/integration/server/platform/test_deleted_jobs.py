@@ -18,7 +18,7 @@ async def test_nothing_of_a_deleted_job_is_readable_and_nothing_comes_back(
     await job.delete()
     for path, answer in (await job.reads()).items():
         assert job.secret.encode() not in answer.body, path
-        if path.startswith(tuple(f"/{kind}/{job.key}" for kind in KINDS)):
+        if path.startswith(tuple(f"/{kind}/{job.key}" for kind in (*KINDS, "api/comments"))):
             assert answer.status == 410, path
     for path in (f"/items/{project}", f"{other.staged}?prefix=shared", f"{other.frontier}/s/0/q"):
         assert other.secret in (await http.get(path)).text
