@@ -56,9 +56,9 @@ class Form:
         return value
 
     def jobs(self) -> list[JobKey]:
-        """Return the named jobs, all of the form's project; raises ``ContractError``."""
+        """Return the named jobs, each once, all of the form's project; raises ``ContractError``."""
         project = self.key_number("project")
-        return [own_key(text, project, "job") for text in self.all("job")]
+        return list(dict.fromkeys(own_key(text, project, "job") for text in self.all("job")))
 
 
 def own_key(text: str, project: int, field: str) -> JobKey:

@@ -137,7 +137,7 @@ async def test_the_list_is_filtered_and_paged(http: Http, project: int) -> None:
 
 async def test_tags_are_added_and_removed_in_order(http: Http, project: int) -> None:
     key = await run(http, project)
-    body = b"project=%d&job=%s&add_tag=b&add_tag=a&add_tag=b" % (project, key.encode())
+    body = b"project=%d&job=%s&job=%s&add_tag=b&add_tag=a&add_tag=b" % (project, key.encode(), key.encode())
     assert (await http.post("/api/jobs/update.json", body)).json == {"count": 1, "status": "ok"}
     await http.post("/api/jobs/update.json", {"project": str(project), "spider": "books", "add_tag": "c"})
     await http.post("/api/jobs/update.json", {"project": str(project), "job": key, "remove_tag": "b"})
