@@ -23,6 +23,10 @@ FILES = {
     "spiders.py": 'import scrapy\n\n\nclass S(scrapy.Spider):\n    name = "s"\n    start_urls = ["data:,a"]\n\n'
     '    def parse(self, response):\n        yield {"text": response.text}\n',
 }
+PROGRAMS = {
+    "python": [sys.executable],
+    **{name: [sys.executable, "-m", name] for name in ("scrapy", "shub", "scrapyd_client")},
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +47,14 @@ def test_operation(case: Operation, server: RunningServer, tmp_path: Path) -> No
         "PLATFORM_URL": server.url,
         "PLATFORM_API_KEY": server.platform_key,
         "PLATFORM_PROJECT": str(1 + CASES.index(case)),
+        "SHUB_STORAGE": f"{server.url}/",
+        "SHUB_JOBQ": f"{server.url}/",
         "HOME": str(tmp_path / "home"),
     }
     for step in case.steps:
-        # Scrapy as its command, whatever PATH has.
+        # Programs of this Python, whatever PATH has.
         words = shlex.split(step.run)
-        command = [sys.executable, "-m", "scrapy", *words[1:]] if words[0] == "scrapy" else words
+        command = [*PROGRAMS.get(words[0], words[:1]), *words[1:]]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False,
             stdin=subprocess.DEVNULL,
