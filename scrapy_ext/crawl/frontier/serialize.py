@@ -13,13 +13,14 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from inspect import ismethod
 from operator import attrgetter
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from scrapy import Request, Spider
 from scrapy.http import FormRequest, Headers, JsonRequest, XmlRpcRequest
@@ -40,6 +41,7 @@ _CLASSES: Final[dict[str, type[Request]]] = {
 _TAG: Final = "$type"
 #: Limits of a whole number in JSON.
 _LEAST, _MOST = -(2**63), 2**63 - 1
+_MICROSECOND: Final = timedelta(microseconds=1)
 _DEFAULT: Final = Request("data:,")
 _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "method": str,
@@ -237,6 +239,45 @@ def _encode_members(value: Any, place: str) -> list[Any]:
     return [_encode(member, place) for member in value]
 
 
+def _encode_datetime(value: datetime, place: str) -> Any:
+    """Return ISO 8601 where it holds the whole value: it lacks the zone, the name of an offset and the fold."""
+    if not value.fold and (value.tzinfo is None or _is_plain_offset(value.tzinfo)):
+        return _tagged("datetime", value.isoformat())
+    local = value.replace(tzinfo=None, fold=0).isoformat()
+    return _tagged("datetime in zone", [local, value.fold, _encode(value.tzinfo, place)])
+
+
+def _decode_datetime_in_zone(stored: list[Any]) -> datetime:
+    local, fold, zone = stored
+    return datetime.fromisoformat(local).replace(fold=fold, tzinfo=_decode(zone))
+
+
+def _is_plain_offset(zone: tzinfo) -> bool:
+    return type(zone) is timezone and len(_parts_of(zone)) == 1
+
+
+def _parts_of(zone: timezone) -> tuple[Any, ...]:
+    """Return the offset of a timezone, and its name if it was given one: `tzname` makes one of the offset."""
+    parts: tuple[Any, ...] = zone.__getinitargs__()  # type: ignore[attr-defined]
+    return parts
+
+
+def _encode_timezone(value: timezone, place: str) -> Any:
+    offset, *name = _parts_of(value)
+    return _tagged("timezone", [offset // _MICROSECOND, *_encode_members(name, place)])
+
+
+def _decode_timezone(stored: list[Any]) -> timezone:
+    offset, *name = stored
+    return timezone(offset * _MICROSECOND, *name)
+
+
+def _encode_zone(value: ZoneInfo, place: str) -> Any:
+    if value.key is None:
+        raise NotSerializableError(f"its {place} holds a zone that was read from a file, which JSON cannot hold")
+    return _tagged("zone", value.key)
+
+
 _ENCODERS: Final[dict[type, Callable[[Any, str], Any]]] = {
     type(None): lambda value, _place: value,
     bool: lambda value, _place: value,
@@ -249,7 +290,9 @@ _ENCODERS: Final[dict[type, Callable[[Any, str], Any]]] = {
     set: lambda value, place: _tagged("set", _encode_members(value, place)),
     frozenset: lambda value, place: _tagged("frozenset", _encode_members(value, place)),
     bytes: lambda value, _place: _tagged("bytes", base64.b64encode(value).decode()),
-    datetime: lambda value, _place: _tagged("datetime", value.isoformat()),
+    datetime: _encode_datetime,
+    timezone: _encode_timezone,
+    ZoneInfo: _encode_zone,
     date: lambda value, _place: _tagged("date", value.isoformat()),
     Decimal: lambda value, _place: _tagged("decimal", str(value)),
 }
@@ -263,6 +306,9 @@ _DECODERS: Final[dict[str, Callable[[Any], Any]]] = {
     "frozenset": lambda members: frozenset(_decode(member) for member in members),
     "bytes": base64.b64decode,
     "datetime": datetime.fromisoformat,
+    "datetime in zone": _decode_datetime_in_zone,
+    "timezone": _decode_timezone,
+    "zone": ZoneInfo,
     "date": date.fromisoformat,
     "decimal": Decimal,
 }

@@ -1,7 +1,8 @@
 """A request survives its way through the frontier."""
 
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
@@ -102,6 +103,37 @@ def test_a_text_of_another_class_comes_back_as_its_characters():
     back = through_json(Request(URL, meta={"link_text": Text("more")}))
     assert back.meta["link_text"] == "more"
     assert type(back.meta["link_text"]) is str
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(2026, 3, 1, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")),
+        datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"), fold=1),
+        datetime(2026, 10, 25, 2, 30, fold=1),
+        datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=5, minutes=45, microseconds=1))),
+        datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=-5), "EST")),
+    ],
+    ids=str,
+)
+def test_a_time_comes_back_in_its_zone(moment):
+    """A fixed offset would make another time of it when days are added."""
+    back = through_json(Request(URL, meta={"at": moment, "zone": moment.tzinfo})).meta
+    assert repr(back["at"]) == repr(moment)
+    assert back["at"] + timedelta(days=180) == moment + timedelta(days=180)
+    assert repr(back["zone"]) == repr(moment.tzinfo)
+
+
+class Zone(tzinfo):
+    """As those of pytz and dateutil."""
+
+    def utcoffset(self, _at):
+        return timedelta(hours=1)
+
+
+def test_a_time_in_a_zone_of_another_class_stays_in_the_process():
+    with pytest.raises(NotSerializableError, match="holds a .*Zone"):
+        request_to_json(Request(URL, meta={"at": datetime(2026, 1, 1, tzinfo=Zone())}), spider)
 
 
 def test_a_typical_request_is_small():
