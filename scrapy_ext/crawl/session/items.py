@@ -1,8 +1,9 @@
 """Items as JSON.
 
 Every kind of item that itemadapter supports becomes an object, nested items as well. Other types are written thus:
-dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs, paths and URLs as
-text; tuples, sets and other iterables as arrays (sets in sorted order if possible).
+dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs, paths, URLs and IP
+addresses as text; tuples, sets and other iterables as arrays (sets in sorted order if possible); values of pydantic's own
+classes as pydantic writes them.
 
 Most items have only values that JSON has. Such an item is encoded as it is, after a look at the types of its values;
 any other is copied first, with its values in the forms above. The look finds NaN as well, which the encoder would write
@@ -21,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import PurePath
 from typing import Any, Final
 from uuid import UUID
@@ -32,6 +34,7 @@ _encode = msgspec.json.Encoder().encode
 _PLAIN: Final = frozenset({str, bool, int, type(None)})
 _TEXT: Final = frozenset({str})
 #: Made once: a union is made anew with each call.
+_AS_TEXT: Final = (Decimal, UUID, PurePath, IPv4Address, IPv6Address, IPv4Network, IPv6Network)
 _USUAL: Final = (dict, Item)
 
 
@@ -83,6 +86,11 @@ def _is_item(value: object) -> bool:
     from itemadapter import is_item
 
     return is_item(value)
+
+
+def _is_of_pydantic(value: object) -> bool:
+    """Return true for an object of a class of pydantic's, such as ``HttpUrl`` and ``SecretStr``, or of a subclass."""
+    return any(cls.__module__.partition(".")[0] in ("pydantic", "pydantic_core") for cls in type(value).__mro__)
 
 
 def _members(item: object) -> dict[Any, Any]:
@@ -175,7 +183,7 @@ class _Copy:
             return value.isoformat()
         if isinstance(value, timedelta):
             return value.total_seconds()
-        if isinstance(value, Decimal | UUID | PurePath):
+        if isinstance(value, _AS_TEXT):
             return self.text(str(value), place)
         if isinstance(value, bytes | bytearray | memoryview):
             return base64.b64encode(value).decode()
@@ -190,6 +198,10 @@ class _Copy:
             return self.value(next(plain(value) for plain in (str, int, float) if isinstance(value, plain)), place)
         if _is_item(value):
             return self.members(_members(value), place)
+        if _is_of_pydantic(value):
+            from pydantic_core import to_jsonable_python
+
+            return self.value(to_jsonable_python(value), place)
         if hasattr(value, "__iter__"):
             if isinstance(value, Iterator):
                 raise UnstorableItemError(f"{place} is an iterator, which can be read only once; make a list of it")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from enum import Enum
+from ipaddress import ip_network
 from uuid import UUID
 
 import attrs
@@ -133,3 +134,23 @@ class Broken:
 def test_a_refusal_names_what_is_wrong(item, word):
     with pytest.raises(UnstorableItemError, match=word):
         item_to_json(item)
+
+
+def test_urls_and_addresses_of_any_library_are_text():
+    pydantic = pytest.importorskip("pydantic")
+
+    class Shop(pydantic.BaseModel):
+        url: pydantic.HttpUrl
+        database: pydantic.PostgresDsn
+        address: pydantic.IPvAnyAddress
+        key: pydantic.SecretStr
+
+    item = Shop(url="https://shop.example/a", database="postgres://db.example/x", address="192.0.2.1", key="wren-4711")
+    assert stored(item) == {
+        "url": "https://shop.example/a",
+        "database": "postgres://db.example/x",
+        "address": "192.0.2.1",
+        "key": "**********",
+    }
+    assert stored({"urls": [item.url]}) == {"urls": ["https://shop.example/a"]}
+    assert stored({"network": ip_network("2001:db8::/32")}) == {"network": "2001:db8::/32"}
