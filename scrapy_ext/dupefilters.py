@@ -16,7 +16,9 @@ Pages are looked up in two ways, since a frontier can wait for an answer, and Sc
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
+import re
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -58,6 +60,8 @@ _REMEMBERED: Final = 50_000
 _REMEMBERED_SECONDS: Final = 3600.0
 #: Records between two log lines while the collection is read.
 _LOG_EVERY: Final = 100_000
+#: Characters of a spider's name in the name of its collection, which has 255 at most.
+_LONGEST_SPIDER: Final = 200
 
 
 class CollectionDupeFilter(BaseDupeFilter):
@@ -97,7 +101,7 @@ class CollectionDupeFilter(BaseDupeFilter):
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Called by Scrapy. A wrong setting closes the spider."""
         name: str | None = names.DUPEFILTER_COLLECTION.read(crawler.settings)
-        return cls(crawler, name or f"{crawler.spidercls.name}_seen")
+        return cls(crawler, name or _collection_of(crawler.spidercls.name))
 
     @classmethod
     def for_frontier(cls, crawler: Crawler) -> Self | None:
@@ -313,6 +317,17 @@ def _collection_type(crawler: Crawler) -> CollectionType:
         f"must be s or cs, got {text[:60]!r}",
         "Write 's' for pages that were ever stored, 'cs' for those of the last month.",
     )
+
+
+def _collection_of(spider: str) -> str:
+    """Return the collection of a spider that names none: ``<spider>_seen``.
+
+    A collection has no hyphen and the like. A name that has is written without, with a hash that tells it from others.
+    """
+    plain = re.sub(r"\W", "_", spider, flags=re.ASCII)[:_LONGEST_SPIDER]
+    if plain != spider:
+        plain += f"_{hashlib.sha256(spider.encode()).hexdigest()[:8]}"
+    return f"{plain}_seen"
 
 
 def _checked(name: str) -> str:

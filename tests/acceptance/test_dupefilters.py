@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from scrapy import Request, Spider, signals
 
+from scrapy_ext import dupefilters
+from scrapy_ext.api.platform.collections import check_name
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.platform.errors import Forbidden
 from scrapy_ext.client.platform.json_lines import encode
@@ -248,6 +250,15 @@ def test_a_setting_that_cannot_be_is_refused_with_the_remedy(settings, words):
     failure = Session.of(crawler).failure
     assert isinstance(failure, SettingError)
     assert words in str(failure)
+
+
+def test_each_spider_has_a_collection_of_its_own_whatever_its_name():
+    spiders = ("shop", "shop_uk", "shop-uk", "shop.uk", "книги", "книжк", "", "x" * 300, "x" * 299)
+    names = [dupefilters._collection_of(spider) for spider in spiders]
+    for name in names:
+        check_name(name)
+    assert len(set(names)) == len(spiders)
+    assert names[:2] == ["shop_seen", "shop_uk_seen"]
 
 
 def test_a_frontier_has_no_dupefilter_unless_a_collection_is_named():
