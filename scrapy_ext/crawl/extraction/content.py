@@ -121,6 +121,8 @@ def content_of(request: Request, params: Mapping[str, Any]) -> Body:
     fields, given = _content_fields(request, of_all, asked), {**of_all, **asked}
     is_whole = request.meta.get("extract_api_automap") is False or bool(fields.get("serp"))
     _warn_of_meta(request)
+    if given.get("url") not in (None, request.url):
+        warn_once("The field url of an extraction request has no effect: each request is for its own URL. Remove it")
     if not is_whole:
         _warn_of_values(request, asked, given, params)
     return Body(fields, kind_of(fields), given, is_whole)

@@ -2,8 +2,8 @@
 
 Every kind of item that itemadapter supports becomes an object, nested items as well. Other types are written thus:
 dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs, paths, URLs and IP
-addresses as text; tuples, sets and other iterables as arrays (sets in sorted order if possible); values of pydantic's own
-classes as pydantic writes them.
+addresses as text; tuples, sets and other iterables as arrays (sets in sorted order if possible); values of classes of
+pydantic as pydantic writes them.
 
 Most items have only values that JSON has. Such an item is encoded as it is, after a look at the types of its values;
 any other is copied first, with its values in the forms above. The look finds NaN as well, which the encoder would write

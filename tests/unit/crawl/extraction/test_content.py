@@ -14,7 +14,14 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES, check
 from scrapy_ext.api.extraction.fields import MAX_COOKIES
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.crawl.extraction import cookies as cookies_module
-from scrapy_ext.crawl.extraction.content import content_fields, content_of, is_routed, need, needed_of
+from scrapy_ext.crawl.extraction.content import (
+    content_fields,
+    content_of,
+    is_routed,
+    need,
+    needed_of,
+    warn_once,
+)
 from scrapy_ext.crawl.extraction.escalation import as_browser_fields
 from scrapy_ext.crawl.extraction.headers import scrapy_default_headers
 from scrapy_ext.crawl.extraction.plan import BodyOptions
@@ -63,8 +70,12 @@ def test_settings_are_not_changed_by_requests():
     assert params == {"geolocation": "US", "tags": {"a": "b"}}
 
 
-def test_the_url_is_always_that_of_the_request():
+def test_the_url_is_always_that_of_the_request_and_another_one_gives_a_warning(caplog):
+    warn_once.cache_clear()
+    assert body_of({"url": URL})["url"] == URL
+    assert caplog.text == ""
     assert body_of({"url": "https://other.example/"})["url"] == URL
+    assert "The field url of an extraction request has no effect" in caplog.text
     assert body_of({"url": "https://other.example/"}, meta={"extract_api_automap": False})["url"] == URL
 
 
