@@ -68,7 +68,8 @@ class Running:
             permits.on_pause.append(memory.park_host)
             if limiter is not None:
                 limiter.on_pause.append(permits.pause)
-        memory.open()
+        # Not before the scraper is open, which Scrapy opens after the scheduler.
+        connect(memory.open, signal=signals.spider_opened)
 
     def next(self) -> Request | None:
         entry = self._memory.pop() if self._may_work else None
