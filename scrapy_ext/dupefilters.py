@@ -322,7 +322,7 @@ def _collection_type(crawler: Crawler) -> CollectionType:
 def _collection_of(spider: str) -> str:
     """Return the collection of a spider that names none: ``<spider>_seen``.
 
-    A collection has no hyphen and the like. A name that has is written without, with a hash that tells it from others.
+    A name with characters that a collection cannot have is written without them, and with a hash, so that it is unique.
     """
     plain = re.sub(r"\W", "_", spider, flags=re.ASCII)[:_LONGEST_SPIDER]
     if plain != spider:

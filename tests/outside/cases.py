@@ -65,19 +65,38 @@ class Page(Case, kw_only=True):
         return bytes.fromhex(self.body_hex) if self.body_hex is not None else (self.html or "").encode()
 
 
+class Answer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An answer of a site, with ``{site}`` for its URL in headers and text."""
+
+    status: int = 200
+    #: Names and values, in their order; a name may stand more than once.
+    headers: list[tuple[str, str]] = []
+    body: str = ""
+    type: str = "text/html; charset=utf-8"
+
+
 class Crawl(Case, kw_only=True):
     """A spider, its site and its settings."""
 
     #: Source of a spider named ``s``; ``{site}`` is the URL of the site.
     spider: str
     pages: dict[str, str] = {}
+    #: Answers of a path, one after another; the last one is repeated. Calls of all runs count.
+    answers: dict[str, list[Answer]] = {}
     #: Seconds until the site answers.
     latency: float = 0
     settings: dict[str, Any] = {}
     arguments: list[str] = []
+    environment: dict[str, str] = {}
+    #: The same command so many times. A spider may kill its process in a former run.
     runs: int = 1
-    #: ``items``, ``exit``, ``reason``, ``stats.NAME``, ``paths`` (what the site was asked for, in order)
-    #: and ``sent.PATH.header`` (of the last request of a path, with ``{site}`` for the site's URL) of the last run.
+    #: Names of files that the last run leaves, which are read as ``files.NAME``.
+    files: list[str] = []
+    #: Number of the job whose items are compared; 0: one job for each run.
+    stored_job: int = 0
+    #: ``items``, ``exit``, ``reason``, ``stats.NAME``, ``paths`` (what the site was asked for, in order),
+    #: ``sent.PATH.header`` (of the last request of a path, with ``{site}`` for the site's URL), and
+    #: ``received`` (method, path and body of each request, the bytes as Latin-1) of the last run.
     right: dict[str, Any] = {}
     #: Least mean time between two requests to the site, in seconds.
     least_gap: float = 0
@@ -115,6 +134,8 @@ class Operation(Case, kw_only=True):
 
     steps: list[Step]
     files: dict[str, str] = {}
+    #: Pages of a site, whose URL is ``{site}`` in the steps and files.
+    pages: dict[str, str] = {}
 
 
 _FORMS: Mapping[str, type[Case]] = {"pages": Page, "crawls": Crawl, "calls": Call, "operation": Operation}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import subprocess
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.outside.cases import Crawl
+from tests.outside.cases import Answer, Crawl
 from tests.support.crawls import Project, collect, key
 from tests.support.handwritten_site import Call, Target
 
@@ -71,13 +72,16 @@ class Crawls:
         try:
             for path, page in self._case.pages.items():
                 site.page(path, page.replace("{site}", site.url().rstrip("/")))
+            for path, answers in self._case.answers.items():
+                _serve(site, path, answers)
             project = self._project(name, more, site)
             for _ in range(self._case.runs):
                 site.calls.clear()
-                outcome = _crawl(project, self._case.arguments)
+                outcome = _crawl(project, self._case)
             outcome |= _seen_by(site)
+            outcome["files"] = {name: (project.folder / name).read_text() for name in self._case.files}
             if not more:
-                outcome["stored"] = _Stored(project, self._case.runs)
+                outcome["stored"] = _Stored(project, self._case.stored_job or self._case.runs)
             return outcome
         finally:
             site.stop()
@@ -91,12 +95,36 @@ class Crawls:
         return project
 
 
+def _serve(site: Target, path: str, answers: list[Answer]) -> None:
+    """Let the site give the answers of a path one after another."""
+    waiting = [_encoded(answer, site) for answer in answers]
+
+    async def handler(call: Call, writer: asyncio.StreamWriter) -> None:
+        answer = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        writer.write(answer if call.method != "HEAD" else answer.partition(b"\r\n\r\n")[0] + b"\r\n\r\n")
+        await writer.drain()
+
+    site.handle(path, handler)
+
+
+def _encoded(answer: Answer, site: Target) -> bytes:
+    url = site.url().rstrip("/")
+    body = answer.body.replace("{site}", url).encode()
+    has_body = answer.status not in (204, 304)
+    headers = [*answer.headers]
+    if has_body:
+        headers += [("Content-Type", answer.type)] * bool(answer.type) + [("Content-Length", str(len(body)))]
+    lines = "".join(f"{name}: {value.replace('{site}', url)}\r\n" for name, value in headers)
+    return f"HTTP/1.1 {answer.status} X\r\n{lines}\r\n".encode() + body * has_body
+
+
 def _seen_by(site: Target) -> dict[str, Any]:
     """Requests of the last run as the site had them, with ``{site}`` for its URL in headers."""
     times = [call.time for call in site.calls]
     return {
         "paths": [call.path for call in site.calls],
         "sent": {call.path: _headers(call, site) for call in site.calls},
+        "received": [[call.method, call.path, call.body.decode("latin-1")] for call in site.calls],
         "gap": (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else math.inf,
     }
 
@@ -137,8 +165,8 @@ def in_any_order(value: Any) -> Any:
     return sorted(value, key=json.dumps) if isinstance(value, list) else value
 
 
-def _crawl(project: Project, arguments: list[str]) -> dict[str, Any]:
-    running = project.start("s", *arguments)
+def _crawl(project: Project, case: Crawl) -> dict[str, Any]:
+    running = project.start("s", *case.arguments, environment=case.environment)
     try:
         code = running.process.wait(TIMEOUT)
     except subprocess.TimeoutExpired:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.outside.cases import Operation, cases_of, parameters
+from tests.support.handwritten_site import Target
 from tests.support.servers import RunningServer
 
 CASES: list[Operation] = cases_of("operation")
@@ -38,10 +40,30 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 @pytest.mark.parametrize("case", parameters(CASES))
 @pytest.mark.long(keep=1)
 def test_operation(case: Operation, server: RunningServer, tmp_path: Path) -> None:
+    with _site(case) as site:
+        _test_steps(case, server, tmp_path, site)
+
+
+@contextlib.contextmanager
+def _site(case: Operation) -> Iterator[str]:
+    """URL of the site of a case; it has none without pages."""
+    if not case.pages:
+        yield ""
+        return
+    site = Target().start()
+    try:
+        for path, page in case.pages.items():
+            site.page(path, page)
+        yield site.url().rstrip("/")
+    finally:
+        site.stop()
+
+
+def _test_steps(case: Operation, server: RunningServer, tmp_path: Path, site: str) -> None:
     for name, text in {**FILES, **case.files}.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text.replace("{site}", site))
     environment = {
         **os.environ,
         "PLATFORM_URL": server.url,
@@ -52,9 +74,15 @@ def test_operation(case: Operation, server: RunningServer, tmp_path: Path) -> No
         "HOME": str(tmp_path / "home"),
     }
     for step in case.steps:
+<<<<<<< HEAD
         # Programs of this Python, whatever PATH has.
         words = shlex.split(step.run)
         command = [*PROGRAMS.get(words[0], words[:1]), *words[1:]]
+=======
+        # Scrapy as its command, whatever PATH has.
+        words = shlex.split(step.run.replace("{site}", site))
+        command = [sys.executable, "-m", "scrapy", *words[1:]] if words[0] == "scrapy" else words
+>>>>>>> f994c841 (Try crawls and commands from reports about Scrapy's extensions)
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False,
             stdin=subprocess.DEVNULL,
