@@ -6,6 +6,9 @@
 * The browser does not show PDFs but downloads them. A request that leaves the choice to the service is then sent once
   more, by HTTP: :func:`plan_by_http`.
 
+* An image, a video, a sound, an archive and other binary data has no text, by HTTP as in the browser: 521. Such a file is
+  known by bytes that no text has, at its begin; one that is declared as text, by its signature as well.
+
 Files that Chromium shows in a viewer of its own: what it shows is no page of the site.
 
 * An image, a video or a sound is refused, except for a screenshot: its HTML is empty, or has the player alone.
@@ -29,6 +32,14 @@ _MEDIA: Final = {"image": "an image", "video": "a video", "audio": "a sound"}
 _PAGES: Final = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml", "multipart/x-mixed-replace"})
 _JSON: Final = re.compile(r"(?:application|text)/(?:[\w.-]+\+)?json(?:\d*)$")
 _XML: Final = re.compile(r"[\w.-]+/(?:[\w.+-]+\+)?xml$")
+#: Begins of images, archives, sounds and compressed files.
+_SIGNATURES: Final = (
+    b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"RIFF", b"PK\x03\x04", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd",
+    b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"BZh9", b"OggS", b"ID3", b"\x00\x00\x01\x00", b"wOFF", b"wOF2",
+)  # fmt: skip
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+#: Bytes that browsers take for a sign of binary data where no type is declared.
+_NO_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 #: Beginnings of the viewers of XML and text, and the report of a fault in XML.
 _XML_VIEWER: Final = '<style id="xml-viewer-style">'
 _TEXT_VIEWER: Final = re.compile(r'<html><head>(?:<meta [^>]*>)*</head><body><pre(?: style="[^"]*")?>')
@@ -54,6 +65,16 @@ def media_problem(url: str, content_type: str | None) -> ExtractionError | None:
     return permanent(
         f"{url} is {words}, which is not a page.", remedy="Use httpResponseBody for the file, or screenshot."
     )
+
+
+def binary_problem(url: str, content_type: str | None, body: bytes) -> ExtractionError | None:
+    """Return the problem of an answer by HTTP that is a file without text; None for others."""
+    kind, start = type_of(content_type), body[:SEARCHED]
+    is_text = kind in _PAGES or kind.startswith("text/") or _JSON.fullmatch(kind) or _XML.fullmatch(kind)
+    if start.startswith(_UTF_16) or not _NO_TEXT.search(start) or (is_text and not start.startswith(_SIGNATURES)):
+        return None
+    words = _MEDIA.get(kind.partition("/")[0], f"a file of type {kind[:80]}" if kind and not is_text else "binary data")
+    return permanent(f"{url} is {words}, which is not a page.", remedy="Use httpResponseBody for the file.")
 
 
 def viewed_kind(content_type: str | None, html: str) -> str:

@@ -35,6 +35,7 @@ from scrapy_ext.server.extraction.bans.tries import Sender
 from scrapy_ext.server.extraction.custom_attributes import attribute_extractor
 from scrapy_ext.server.extraction.documents import (
     UnshownFileError,
+    binary_problem,
     is_of_pdf,
     is_pdf,
     not_of_pdf,
@@ -299,6 +300,8 @@ class ExtractionService:
         if request.makes_something:
             kind = request.extract_type
             if not is_pdf(fetched.content_type, fetched.body):
+                if problem := binary_problem(fetched.url, fetched.content_type, fetched.body):
+                    raise problem
                 html = await in_data_thread(_decode, fetched)
                 await self._add_made(result, request, html, caller)
             elif kind is None or is_of_pdf(kind):

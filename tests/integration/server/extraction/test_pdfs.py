@@ -86,6 +86,13 @@ def test_by_default_a_pdf_is_requested_by_http_when_the_browser_does_not_show_it
 def test_another_file_is_no_page_also_by_http(service: Service, target: Target) -> None:
     url = target.page("/file", b"PK\x03\x04", Content_Type="application/octet-stream")
     assert "not a page but a download" in service.problem(521, DOWNLOAD, url=url, article=True)
+    for fields in ({"article": True}, {"product": True}, {"markdown": True}):
+        options = {"markdownOptions": HTTP} if "markdown" in fields else HTTP
+        detail = service.problem(521, DOWNLOAD, url=url, **fields, **options)
+        assert "is a file of type application/octet-stream, which is not a page." in detail
+    assert (
+        service.result(url=url, httpResponseBody=True)["httpResponseBody"] == base64.b64encode(b"PK\x03\x04").decode()
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_ext.api.extraction import ExtractRequest
-from scrapy_ext.server.extraction.documents import UnshownFileError, is_pdf, plan_by_http
+from scrapy_ext.server.extraction.documents import UnshownFileError, binary_problem, is_pdf, plan_by_http
 from scrapy_ext.server.extraction.plan import PagePlan, plan
 from scrapy_ext.server.net.pool import ProxyPool
 
@@ -32,6 +32,37 @@ URL = "https://example.com/a"
 )
 def test_a_pdf_is_known_by_its_type_and_signature(content_type, body, is_one):
     assert is_pdf(content_type, body) is is_one
+
+
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "words"),
+    [
+        ("image/png", PNG, "is an image,"),
+        ("text/html; charset=utf-8", PNG, "is binary data,"),
+        (None, PNG, "is binary data,"),
+        ("application/zip", b"PK\x03\x04\x14\x00", "is a file of type application/zip,"),
+        ("application/x-gzip", b"\x1f\x8b\x08\x00abc", "is a file of type application/x-gzip,"),
+        ("audio/mpeg", b"ID3\x03\x00", "is a sound,"),
+        ("text/plain", b"ID3\x00 is the begin of a sound", None),
+        ("text/html", b"<p>a page with a stray \x00</p>", None),
+        ("application/json", b'{"a": "\x01"}', None),
+        ("image/svg+xml", b"<svg>\x01</svg>", None),
+        ("image/png", b"<!doctype html><p>Not found</p>", None),
+        ("application/octet-stream", b"<p>a page</p>", None),
+        (None, "<p>a page</p>".encode("utf-16"), None),
+        ("application/octet-stream", b"", None),
+    ],
+)
+def test_binary_data_has_no_text(content_type, body, words):
+    problem = binary_problem(URL, content_type, body)
+    if words is None:
+        assert problem is None
+    else:
+        assert problem is not None
+        assert f"{URL} {words} which is not a page." in str(problem)
 
 
 def by_http(**fields):
