@@ -74,15 +74,9 @@ def _test_steps(case: Operation, server: RunningServer, tmp_path: Path, site: st
         "HOME": str(tmp_path / "home"),
     }
     for step in case.steps:
-<<<<<<< HEAD
         # Programs of this Python, whatever PATH has.
-        words = shlex.split(step.run)
-        command = [*PROGRAMS.get(words[0], words[:1]), *words[1:]]
-=======
-        # Scrapy as its command, whatever PATH has.
         words = shlex.split(step.run.replace("{site}", site))
-        command = [sys.executable, "-m", "scrapy", *words[1:]] if words[0] == "scrapy" else words
->>>>>>> f994c841 (Try crawls and commands from reports about Scrapy's extensions)
+        command = [*PROGRAMS.get(words[0], words[:1]), *words[1:]]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False,
             stdin=subprocess.DEVNULL,

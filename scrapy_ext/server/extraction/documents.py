@@ -6,8 +6,8 @@
 * The browser does not show PDFs but downloads them. A request that leaves the choice to the service is then sent once
   more, by HTTP: :func:`plan_by_http`.
 
-* An image, a video, a sound, an archive and other binary data has no text, by HTTP as in the browser: 521. Such a file is
-  known by bytes that no text has, at its begin; one that is declared as text, by its signature as well.
+* An image, a video, a sound, an archive and other binary data has no text, by HTTP as in the browser: 521. It is known
+  by bytes that no text has, at its begin; one that is declared as text, by its signature as well.
 
 Files that Chromium shows in a viewer of its own: what it shows is no page of the site.
 

@@ -46,7 +46,7 @@ PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
         ("application/zip", b"PK\x03\x04\x14\x00", "is a file of type application/zip,"),
         ("application/x-gzip", b"\x1f\x8b\x08\x00abc", "is a file of type application/x-gzip,"),
         ("audio/mpeg", b"ID3\x03\x00", "is a sound,"),
-        ("text/plain", b"ID3\x00 is the begin of a sound", None),
+        ("text/plain", b"ID3 is the begin of a sound", None),
         ("text/html", b"<p>a page with a stray \x00</p>", None),
         ("application/json", b'{"a": "\x01"}', None),
         ("image/svg+xml", b"<svg>\x01</svg>", None),
