@@ -252,10 +252,10 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
     placed = [_IN_PLACE.fullmatch(part) for part in _SEPARATORS.split(text)] if shown else []
     if len(placed) > 1 and all(placed):
         return [match["name"] for match in placed if match]
-    titled = _TITLE_AFTER_COMMA.match(text) if shown else None
-    if titled is not None:
-        return [titled["name"]]
     text = _TRAILING.sub("", text).strip(" ,;:|")
+    titled = _TITLE_AFTER_COMMA.search(text) if shown else None
+    if titled is not None and _are_names(_SEPARATORS.split(text[: titled.start()])):
+        text = text[: titled.start()]
     parts = [part.strip(" ,;:|•·–—-") for part in _SEPARATORS.split(text)]
     if not _are_names(parts) or _OFFICE.search(text):
         parts = [text]
