@@ -34,9 +34,12 @@ class Waiting(scrapy.Spider):
 
     async def start(self):
         mark = (IMPORTED_BY, self.settings["PLACE"], self.word, sys.stdin.read(), threading.active_count())
-        Path("running", str(os.getpid())).write_text(repr(mark))
         self.logger.info("an information")
         self.logger.warning("a warning")
+        # Whole, and after the lines of the log: the test kills a worker once its file is there.
+        whole = Path(str(os.getpid()))
+        whole.write_text(repr(mark))
+        whole.rename(Path("running", whole.name))
         while not Path("go").exists():
             await asyncio.sleep(0.01)
         yield {}
