@@ -30,6 +30,12 @@ _SCHEMA: Final = re.compile(r"https?://(?:www\.)?schema\.org/?|schema:", re.IGNO
 #: Attributes with the address of an entity, or of a value, in the order in which they count.
 _ADDRESSES: Final = ("resource", "href", "src")
 _VALUES: Final = ("datetime", "value")
+#: Properties whose value is text. A link around a name leads to a page about it, and its address is no name.
+_TEXTS: Final = frozenset(
+    {"name", "alternateName", "headline", "alternativeHeadline", "title", "description", "text", "articleBody"}
+    | {"streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry"}
+    | {"brand", "hiringOrganization", "jobLocation", "sku", "price", "datePublished"}
+)
 
 
 def rdfa_of(page: Page) -> list[JsonValue]:
@@ -66,7 +72,7 @@ class _Reader:
         properties: dict[str, list[JsonValue]] = {}
         for inner in own_properties(node, "property", "typeof"):
             names = self._names(inner, "property")
-            value = self._value(inner, depth) if names else None
+            value = self._value(inner, names, depth) if names else None
             for name in names if value else ():
                 properties.setdefault(name, []).append(value)
         return {**item, **properties}
@@ -82,13 +88,14 @@ class _Reader:
                 names.append(name)
         return names
 
-    def _value(self, node: HtmlElement, depth: int) -> JsonValue:
+    def _value(self, node: HtmlElement, names: list[str], depth: int) -> JsonValue:
         if node.get("typeof") is not None:
             return self.item(node, depth + 1)
         if (content := node.get("content")) is not None:
             return str(content)
         stated = next((str(found) for name in _VALUES if (found := node.get(name))), None)
-        return self._address(node) or stated or text_below(node)
+        text = text_below(node) if node.tag == "a" and not _TEXTS.isdisjoint(names) else ""
+        return text or self._address(node) or stated or text_below(node)
 
     def _address(self, node: HtmlElement) -> str | None:
         reference = next((found for name in _ADDRESSES if (found := node.get(name))), None)

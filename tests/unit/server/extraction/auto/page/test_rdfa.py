@@ -36,6 +36,14 @@ def test_the_value_of_an_element_is_its_content_its_address_or_its_text(html: st
     assert item == LAMP | ({"v": [value]} if value else {})
 
 
+@pytest.mark.parametrize("name", ["name", "headline", "hiringOrganization", "addressLocality", "schema:title"])
+def test_a_link_around_a_name_is_no_name(name: str) -> None:
+    [item] = read(f'<div vocab="https://schema.org/" typeof="Thing"><a property="{name}" href="/c">Lamp</a></div>')
+    assert item[name.removeprefix("schema:")] == ["Lamp"]
+    [item] = read(f'<div vocab="https://schema.org/" typeof="Thing"><a property="{name}" href="/c"><img></a></div>')
+    assert item[name.removeprefix("schema:")] == ["https://shop.example/c"]
+
+
 @pytest.mark.parametrize(
     "html",
     [
