@@ -220,6 +220,8 @@ _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")
 _COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")
 #: ``4.5 out of 5``, in several languages.
 _OUT_OF, _OF_SCALE = _VOCABULARY.patterns("out_of", "of_scale")
+#: Words that tell the label of a rating from ``Image 1 of 5``.
+_OF_STARS = _VOCABULARY.pattern("of_stars", re.IGNORECASE)
 _REVIEWS = _VOCABULARY.pattern("reviews", re.IGNORECASE)
 _RATING_NAMES: Final = _VOCABULARY.words("rating_names")
 MAX_RATING: Final = 1000.0
@@ -231,6 +233,8 @@ BEFORE_HEADING: Final = 10
 AFTER_HEADING: Final = 100
 #: The same for one in an element that is not named so.
 NEAR_HEADING: Final = 30
+#: Links of an item of a list that are read.
+MAX_LINKS: Final = 5
 
 
 def rating_of(product: Thing | None) -> AggregateRating | None:
@@ -259,21 +263,34 @@ def rating_on(page: Page, focus: Focus) -> AggregateRating | None:
 
 def _unnamed_rating(page: Page, focus: Focus) -> AggregateRating | None:
     """Return the rating of a label of stars right by the heading, or of a line there that also counts the reviews."""
+    labelled = []
     for position in page.with_attribute.get("aria-label", ()):
-        node = page.elements[position]
-        if -BEFORE_HEADING <= focus.distance(node) <= NEAR_HEADING and not focus.elsewhere(node):
-            found = _rating_in(node.get("aria-label", ""))
-            if found and not focus.in_card(node):
-                return found
+        node, label = page.elements[position], page.elements[position].get("aria-label", "")
+        if -BEFORE_HEADING <= focus.distance(node) <= NEAR_HEADING and _OF_STARS.search(label[:MAX_TEXT_LENGTH]):
+            found = _rating_in(label)
+            if found and not _is_of_another(page, focus, node):
+                labelled.append(found)
+    if labelled:
+        # Labels of several values are those of a choice, or of the share of each.
+        return labelled[0] if all(each == labelled[0] for each in labelled) else None
     for node, text in focus.lines(BEFORE_HEADING, NEAR_HEADING):
         found = _rating_in(text)
-        if found and found.reviewCount and not focus.elsewhere(node) and not focus.in_card(node):
+        if found and found.reviewCount and not _is_of_another(page, focus, node):
             return found
     return None
 
 
+def _is_of_another(page: Page, focus: Focus, node: HtmlElement) -> bool:
+    """Return whether a node is about another product: also in an item of a list that links to its page."""
+    if focus.elsewhere(node) or focus.in_card(node):
+        return True
+    item = next((each for each in (node, *node.iterancestors()) if each.tag == "li" and each not in focus.path), None)
+    links = islice(item.iter("a"), MAX_LINKS) if item is not None else ()
+    return any(url and not page.is_at(url) for link in links if (url := page.link(link.get("href"))))
+
+
 def _rating_in(text: str) -> AggregateRating | None:
-    """Return the rating of a text such as ``4.5 out of 5 (12 reviews)``, or or with the scale before the value."""
+    """Return the rating of a text such as ``4.5 out of 5 (12 reviews)``, or with the scale before the value."""
     if len(text) > MAX_TEXT_LENGTH:
         return None
     if match := _OUT_OF.search(text):

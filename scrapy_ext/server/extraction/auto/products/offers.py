@@ -67,8 +67,13 @@ def offers_in_markup(page: Page, product: Thing | None) -> dict[str, bool]:
     return {"offers": offers and offered <= SEVERAL, "many_offers": offers and offered > SEVERAL}
 
 
-def _named_as_heading(page: Page, things: list[Thing]) -> Thing | None:
-    """Return the only one of several products whose name is the heading of the page."""
+def _named_as_heading(page: Page, offered: list[Thing]) -> Thing | None:
+    """Return the only one of several products whose name is the heading of the page.
+
+    Variants stay those of their group. Of two syntaxes, the first states more, by a longer name of the same product.
+    """
+    variants = [variant for thing in offered for variant in thing.things("hasVariant")]
+    things = [thing for thing in offered if thing.syntax == offered[0].syntax and thing not in variants]
     headings = {node_text(node, MAX_HEADING_LENGTH).casefold() for node in islice(page.tree.iter("h1"), MAX_HEADINGS)}
     named = [thing for thing in things if one_line(thing.text("name")).casefold() in headings - {""}]
     return named[0] if len(named) == 1 else None

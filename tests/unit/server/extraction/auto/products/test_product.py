@@ -676,3 +676,42 @@ def test_a_description_is_neither_an_order_form_nor_a_notice_on_cookies() -> Non
     text = '<p class="lamp-description">A lamp for long evenings, with three levels of light.</p>'
     item = product(f"<h1>Lamp</h1>{form}{text}{notice}")
     assert item["description"] == "A lamp for long evenings, with three levels of light."
+
+
+def test_a_label_of_stars_by_the_heading_is_a_rating() -> None:
+    def rated(html: str) -> Any:
+        return product(f"<main><h1>Lamp</h1>{html}<p>$19.90</p></main>", "<title>Lamp</title>").get("aggregateRating")
+
+    assert rated('<i aria-label="4.5 out of 5 stars"></i>') == {"ratingValue": 4.5, "bestRating": 5.0}
+    assert rated('<i aria-label="Bewertung: 4,5 von 5"></i><i aria-label="Bewertung: 4,5 von 5"></i>') is not None
+    for counted in ("Image 1 of 5", "Slide 3 / 10", "Start image 2 of 5", "Bild 2 von 5", "Page 1 of 10"):
+        assert rated(f'<button aria-label="{counted}"></button>') is None, counted
+    choice = "".join(f'<input type="radio" aria-label="{stars} of 5 stars">' for stars in range(1, 6))
+    assert rated(choice) is None
+    other = '<ul><li><a href="/p/other">Another lamp</a> <i aria-label="2.0 out of 5 stars"></i></li></ul>'
+    assert rated(f"<h2>Similar</h2>{other}") is None
+    own = '<ul><li><i aria-label="4.0 out of 5 stars"></i> <a href="#reviews">All reviews</a></li></ul>'
+    assert rated(own) == {"ratingValue": 4.0, "bestRating": 5.0}
+
+
+@pytest.mark.parametrize("space", [" ", "\u00a0", "\u202f"])
+def test_a_count_of_reviews_may_have_a_space_between_its_thousands(space: str) -> None:
+    html = f'<h1>Lamp</h1><div class="rating">4,5 z 5 (1{space}234 hodnocení)</div>'
+    rating = {"ratingValue": 4.5, "bestRating": 5.0, "reviewCount": 1234}
+    assert product(html, "<title>Lamp</title>", lang="cs")["aggregateRating"] == rating
+
+
+def test_a_variant_that_is_named_as_the_heading_stays_one_of_its_group() -> None:
+    offer = {"price": "50", "priceCurrency": "EUR"}
+    variants = [
+        {"@type": "Product", "name": f"Trail Shoe {color}", "sku": color, "offers": offer} for color in ("Red", "Blue")
+    ]
+    group = {"@type": "ProductGroup", "name": "Trail Shoe", "description": "Light.", "hasVariant": variants}
+    found = product("<h1>Trail Shoe Red</h1>", json_ld(group))
+    assert (found["name"], found["description"], len(found["variants"])) == ("Trail Shoe", "Light.", 2)
+
+
+def test_microdata_that_is_named_as_the_heading_yields_to_json_ld_of_the_same_product() -> None:
+    body = """<h1>Desk Lamp</h1><div itemscope itemtype="https://schema.org/Product"><b itemprop="name">Desk Lamp</b>
+        <i itemprop="offers" itemscope itemtype="https://schema.org/Offer"><meta itemprop="price" content="59.90"></i></div>"""
+    assert product(body, json_ld({**LAMP, "name": "Nordlys Desk Lamp, white"}))["sku"] == "AUR-100"
