@@ -142,7 +142,9 @@ class Dates:
 
     def _is_of_another(self, node: HtmlElement) -> bool:
         focus = self._focus
-        return focus.elsewhere(node) or focus.in_card(node) or focus.in_list_aside(node) or self._comments.hold(node)
+        if focus.elsewhere(node) or focus.in_card(node) or self._comments.hold(node):
+            return True
+        return focus.in_list_aside(node) and focus.in_linked_item(node)
 
 
 def _dates(page: Page, texts: Iterable[str]) -> list[Date]:

@@ -401,15 +401,20 @@ def _main_job(page: Page, jobs: list[Thing]) -> Thing | None:
 def _places_of(job: Thing | None) -> str | None:
     """Return the locations of structured data in one text, separated by semicolons."""
     values = job.values("jobLocation", "applicantLocationRequirements") if job else []
-    return "; ".join(dict.fromkeys(place for value in values[:MAX_PLACES] if (place := _place_of(value)))) or None
+    places = dict.fromkeys(place for value in values[:MAX_PLACES] for place in _places_in(value) if place)
+    return "; ".join(islice(places, MAX_PLACES)) or None
 
 
-def _place_of(value: str | Thing) -> str:
-    address = value if isinstance(value, str) else next(iter(value.values("address")), value)
+def _places_in(value: str | Thing) -> list[str]:
+    addresses = [value] if isinstance(value, str) else value.values("address")[:MAX_PLACES]
+    return [place for address in addresses if (place := _place_of(address))] or [_place_of(value)]
+
+
+def _place_of(address: str | Thing) -> str:
     if isinstance(address, str):
         return one_line(address)
     parts = [address.text("addressLocality"), address.text("addressRegion"), address.text("addressCountry")]
-    return ", ".join(dict.fromkeys(one_line(part) for part in parts if part)) or one_line(text_of(value))
+    return ", ".join(dict.fromkeys(one_line(part) for part in parts if part)) or one_line(text_of(address))
 
 
 def _identifier_of(job: Thing | None) -> str | None:

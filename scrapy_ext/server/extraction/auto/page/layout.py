@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _DIGITS = re.compile(r"\d+")
 #: Most children of an element whose names apply to each of them.
 MAX_CHILDREN: Final = 12
+#: Links of a list item that are read.
+MAX_LINKS: Final = 5
 _WHOLE_PAGE: Final = frozenset({"html", "body", "main"})
 
 
@@ -179,9 +181,18 @@ class Focus:
 
     def in_list_aside(self, node: HtmlElement) -> bool:
         """Return whether a node is in a list item beside the content: other pages have authors and dates there."""
-        items = (each for each in (node, *node.iterancestors()) if each.tag == "li" and each not in self.path)
-        item = next(items, None)
+        item = self._item_around(node)
         return item is not None and self.in_aside(item)
+
+    def in_linked_item(self, node: HtmlElement) -> bool:
+        """Return whether a node is in a list item that links to another page."""
+        item = self._item_around(node)
+        links = islice(item.iter("a"), MAX_LINKS) if item is not None else ()
+        return any(url and not self._page.is_at(url) for link in links if (url := self._page.link(link.get("href"))))
+
+    def _item_around(self, node: HtmlElement) -> HtmlElement | None:
+        items = (each for each in (node, *node.iterancestors()) if each.tag == "li" and each not in self.path)
+        return next(items, None)
 
     def _find_heading(self) -> HtmlElement | None:
         scored: list[tuple[float, HtmlElement]] = []

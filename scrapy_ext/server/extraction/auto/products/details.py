@@ -233,8 +233,6 @@ BEFORE_HEADING: Final = 10
 AFTER_HEADING: Final = 100
 #: The same for one in an element that is not named so.
 NEAR_HEADING: Final = 30
-#: Links of an item of a list that are read.
-MAX_LINKS: Final = 5
 
 
 def rating_of(product: Thing | None) -> AggregateRating | None:
@@ -268,25 +266,20 @@ def _unnamed_rating(page: Page, focus: Focus) -> AggregateRating | None:
         node, label = page.elements[position], page.elements[position].get("aria-label", "")
         if -BEFORE_HEADING <= focus.distance(node) <= NEAR_HEADING and _OF_STARS.search(label[:MAX_TEXT_LENGTH]):
             found = _rating_in(label)
-            if found and not _is_of_another(page, focus, node):
+            if found and not _is_of_another(focus, node):
                 labelled.append(found)
     if labelled:
         # Labels of several values are those of a choice, or of the share of each.
         return labelled[0] if all(each == labelled[0] for each in labelled) else None
     for node, text in focus.lines(BEFORE_HEADING, NEAR_HEADING):
         found = _rating_in(text)
-        if found and found.reviewCount and not _is_of_another(page, focus, node):
+        if found and found.reviewCount and not _is_of_another(focus, node):
             return found
     return None
 
 
-def _is_of_another(page: Page, focus: Focus, node: HtmlElement) -> bool:
-    """Return whether a node is about another product: also in an item of a list that links to its page."""
-    if focus.elsewhere(node) or focus.in_card(node):
-        return True
-    item = next((each for each in (node, *node.iterancestors()) if each.tag == "li" and each not in focus.path), None)
-    links = islice(item.iter("a"), MAX_LINKS) if item is not None else ()
-    return any(url and not page.is_at(url) for link in links if (url := page.link(link.get("href"))))
+def _is_of_another(focus: Focus, node: HtmlElement) -> bool:
+    return focus.elsewhere(node) or focus.in_card(node) or focus.in_linked_item(node)
 
 
 def _rating_in(text: str) -> AggregateRating | None:

@@ -272,3 +272,11 @@ def test_a_date_far_from_the_heading_counts_where_the_text_before_it_says_publis
     page = f"<h1>New ferry makes its first crossing</h1>{far}{{}}{BODY}"
     assert article(page.format(dates))["datePublished"] == "2018-11-15T00:00:00"
     assert "datePublished" not in article(page.format(dates.replace("Published", "Next crossing")))
+
+
+def test_a_list_beside_the_article_dates_it_unless_it_links_to_others() -> None:
+    beside = "<h1>New ferry</h1>" + BODY + "<aside><ul><li>{}</li><li>Updated 14 May 2024</li></ul></aside>"
+    for line in ("Published 13 May 2024", '<time datetime="2024-05-13">13 May</time>'):
+        found = article(beside.format(line))
+        assert (found["datePublished"][:10], found["dateModified"][:10]) == ("2024-05-13", "2024-05-14")
+    assert "datePublished" not in article(beside.format('<a href="/eel">The eel ladder</a> 13 May 2024'))

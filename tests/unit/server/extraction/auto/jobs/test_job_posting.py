@@ -71,6 +71,15 @@ def test_the_markup_of_a_job_fills_every_field_that_it_has() -> None:
     }
 
 
+def test_a_place_of_work_may_have_several_addresses_and_only_a_name() -> None:
+    def place(value: object) -> Any:
+        return marked({**JOB, "jobLocation": value})["jobLocation"]["raw"]
+
+    oslo, rome = ({"@type": "PostalAddress", "addressLocality": town} for town in ("Oslo", "Rome"))
+    assert place({"@type": "Place", "address": [oslo, rome, oslo]}) == "Oslo; Rome"
+    assert place({"@type": "Place", "name": "East pier", "address": {"@type": "PostalAddress"}}) == "East pier"
+
+
 def test_microdata_of_a_job_is_read_too() -> None:
     item = extract(
         "jobPosting",
