@@ -139,7 +139,7 @@ class EntryContent:
         for node in self.elements:
             names = self._names[node]
             named = _AUTHOR_NAME.search(names) and not _NOT_AUTHOR.search(names)
-            if not named and not (node.tag == "a" and leads_to_author(node)):
+            if not named and not _is_author_link(node):
                 continue
             raw = node_text(node, MAX_LINE_LENGTH + 1)
             found = names_in(raw) if 0 < len(raw) <= MAX_LINE_LENGTH and not is_mostly_date(raw, self.language) else []
@@ -295,3 +295,17 @@ def _name_in(node: HtmlElement) -> str:
     if len(pieces) > 1 and _BADGE.fullmatch(pieces[0]):
         return text.removeprefix(one_line(pieces[0])).strip()
     return text
+
+
+def _is_author_link(node: HtmlElement) -> bool:
+    """Return whether a link names the author: marked so, or to the page of a person behind the "by" of a short line.
+
+    Persons whom an entry is about have such pages, too.
+    """
+    if "author" in (node.get("rel") or "").lower().split():
+        return True
+    parent = node.getparent()
+    if node.tag != "a" or parent is None or not leads_to_author(node):
+        return False
+    name, line = node_text(node, MAX_LINE_LENGTH), node_text(parent, MAX_LINE_LENGTH + 1)
+    return len(line) <= MAX_LINE_LENGTH and not line.startswith(name) and names_in(line) == names_in(name)

@@ -309,3 +309,21 @@ def test_entries_whose_links_share_one_text_are_named_by_their_other_texts(card:
     cards = entries(card.replace("@", f"<a href=/2024/05/s-{{n}}>{button}</a>"))
     items = extract("articleNavigation", FRAME.format(cards), URL)["items"]
     assert [item["name"] for item in items] == HEADLINES
+
+
+@pytest.mark.parametrize(
+    ("line", "author"),
+    [
+        ("<p>By <a href=/people/ada-berg>Ada Berg</a></p>", "Ada Berg"),
+        ("<p>By <a href=/people/ada-berg>Ada Berg</a>, 3 May 2024</p>", "Ada Berg"),
+        ("<p>More on <a href=/people/jo-rusk>Jo Rusk</a> and her comet.</p><i class=author>Ada Berg</i>", "Ada Berg"),
+        ("<p><a href=/people/jo-rusk>Jo Rusk</a> <a href=/tags/comets>Comets</a></p>", None),
+        ("<a href=/people/jo-rusk>Jo Rusk</a>", None),
+    ],
+)
+def test_links_to_persons_are_authors_behind_by_alone(line: str, author: str | None) -> None:
+    body = entries(f"<article><h2><a href=/2024/05/s-{{n}}>{{title}}</a></h2><p>{{summary}}</p>{line}</article>")
+    articles = extract("articleList", FRAME.format(body), URL)["articles"]
+    assert [[each["name"] for each in article.get("authors", ())] for article in articles] == [
+        [author] * bool(author)
+    ] * 4
