@@ -17,7 +17,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.page import Page, node_text
-from scrapy_ext.server.extraction.auto.page.layout import Parts, class_and_id, own_boxes, way_to
+from scrapy_ext.server.extraction.auto.page.layout import Parts, class_and_id, own_boxes, step_of, way_to
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_POSTS: Final = 500
@@ -198,12 +198,14 @@ def boxes_of(bodies: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:
     if len(bodies) == 1:
         return {body: _lone_box(body) for body in bodies}
     boxes = own_boxes(bodies)
+    own = frozenset(boxes.values())
     before: set[HtmlElement] = set()
     for body, box in boxes.items():
         parent = box.getparent()
-        # Below its own text, the element of a post holds the posts that answer it.
+        # Below its own text, the element of a post holds the posts that answer it. Posts that are alike are a list.
         if parent is not None and parent not in before and any(map(_ONE_POST.fullmatch, class_and_id(parent).split())):
-            boxes[body] = parent
+            alike = [inner for inner in parent if inner in own and step_of(inner) == step_of(box)]
+            boxes[body] = parent if len(alike) == 1 else box
         before.update(body.iterancestors())
     return boxes
 

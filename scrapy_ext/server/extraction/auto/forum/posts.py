@@ -300,7 +300,9 @@ def _short_lines(page: Page) -> Iterator[tuple[int, str]]:
 def _is_date(text: str) -> bool:
     by = _BY.fullmatch(text)
     behind = text[by.end(1) :].strip(" ,;:»·|-–—") if by else text
-    return is_mostly_date(behind) or (_DATE_LABEL.match(text) is not None and any(map(str.isdigit, text)))
+    if is_mostly_date(text) or is_mostly_date(behind):
+        return True
+    return _DATE_LABEL.match(text) is not None and any(map(str.isdigit, text))
 
 
 def _is_of_author(page: Page, node: HtmlElement) -> bool:

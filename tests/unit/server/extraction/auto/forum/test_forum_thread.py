@@ -291,3 +291,25 @@ def test_a_post_in_several_spans_has_the_quotes_between_them() -> None:
     assert [post["text"] for post in posts] == [
         TEXTS[0], f"{TEXTS[1]}\n{TEXTS[0]}\nSo I think.", f"{TEXTS[2]}\n{TEXTS[1]}\nSo I think.",
     ]  # fmt: skip
+
+
+def test_the_start_of_a_thread_around_alike_posts_is_not_the_date_of_the_first() -> None:
+    entry = (
+        '<div class="entry"><b class="author">{0}</b> <time datetime="2024-05-0{1}">May</time>'
+        '<div class="post-body">{2} wrote about oil, wicks and the wind of last night, at length.</div></div>'
+    )
+    posts = "".join(entry.format(name, day, name) for day, name in enumerate(("Ada", "Ben", "Cy"), start=1))
+    start = '<p>Started by <b class="author">Dora</b> <time datetime="2024-04-03">April</time></p>'
+    found = extract("forumThread", page(f'<div class="post">{start}{posts}</div>'), URL)["posts"]
+    assert [(each["author"]["name"], each["datePublished"][:10]) for each in found] == [
+        ("Ada", "2024-05-01"),
+        ("Ben", "2024-05-02"),
+        ("Cy", "2024-05-03"),
+    ]
+
+
+def test_a_date_behind_from_is_the_date_of_its_post() -> None:
+    body = '<div class="post-body">{0} lamps burn on the pier tonight.</div>'
+    post = f'<div class="post"><p>from Jan {{0}}, 2024</p>{body}</div>'
+    found = extract("forumThread", page("".join(map(post.format, (3, 4, 5)))), URL)["posts"]
+    assert [each["datePublished"][:10] for each in found] == ["2024-01-03", "2024-01-04", "2024-01-05"]
