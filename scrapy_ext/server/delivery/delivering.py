@@ -55,7 +55,7 @@ GRACE: Final = 600_000
 #: Jobs of a rule that are delivered at once, and rules: a slow target holds up its own rule alone.
 _AT_ONCE: Final = 3
 _RULES_AT_ONCE: Final = 4
-#: Seconds of a run after which a rule begins no further job, so that new jobs of the other rules are found.
+#: Seconds after which a rule begins no further job in a run, so that the other rules have their turn.
 TURN: Final = 60.0
 _LEASE: Final = "delivery"
 
@@ -120,11 +120,11 @@ class Deliverer:
             if lease is None:
                 return 0
             await self._report(lease)
-            before, left, until = deliveries.delivered.jobs, iter(rules), elapsing() + self._turn
+            before, left = deliveries.delivered.jobs, iter(rules)
 
             async def some() -> None:
                 for rule in left:
-                    await self._apply(rule, lease, until)
+                    await self._apply(rule, lease)
 
             await run_together(self._remove_dead(lease), *(some() for _ in range(min(_RULES_AT_ONCE, len(rules)))))
             return deliveries.delivered.jobs - before
@@ -150,7 +150,7 @@ class Deliverer:
                     failed.add(root)
                 logger.warning("The rest of an interrupted delivery of job %s was not removed: %s", attempt.key, error)
 
-    async def _apply(self, rule: DeliveryRule, lease: Lease, until: float) -> None:
+    async def _apply(self, rule: DeliveryRule, lease: Lease) -> None:
         """Deliver the due jobs of a rule."""
         deliveries, failure, done = self._store.deliveries, None, 0
         try:
@@ -158,7 +158,7 @@ class Deliverer:
             if root is None:
                 raise TargetError(f"{rule.target} is not an allowed target: start the server with --archive-target")
             await asyncio.to_thread(create_folder, rule.target, root)
-            turn = _Turn(rule, self._opened(rule.target), lease, until)
+            turn = _Turn(rule, self._opened(rule.target), lease, elapsing() + self._turn)
             try:
                 for project in await self._store.jobs.projects() if rule.project is None else [rule.project]:
                     await self._apply_in(turn, project)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.delivery.delivering import GRACE, Deliverer
-from scrapy_ext.server.delivery.targets import Target, TargetError
+from scrapy_ext.server.delivery import delivering
+from scrapy_ext.server.delivery.delivering import GRACE, TURN, Deliverer
+from scrapy_ext.server.delivery.targets import Target, TargetError, open_target
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.fencing import DURATION
 from tests.support.archives import add_rule, finished_job, local_objects
@@ -123,6 +124,24 @@ async def test_what_a_rule_has_no_time_for_is_delivered_in_the_next_run(
     whole = Deliverer(store, [folder.as_uri()])
     assert await whole.run_due() == 5
     assert await whole.run_due() == 0
+
+
+async def test_time_that_passes_with_one_rule_is_not_taken_from_the_next(
+    store: Store, clock: Clock, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await finished_job(store, clock, items=3)
+    for _ in range(2):
+        await add_rule(store, target=folder.as_uri())
+    now = 0.0
+
+    def opened(url: str) -> Target:
+        nonlocal now
+        now += 2 * TURN
+        return open_target(url)
+
+    monkeypatch.setattr(delivering, "elapsing", lambda: now)
+    monkeypatch.setattr(delivering, "_RULES_AT_ONCE", 1)
+    assert await Deliverer(store, [folder.as_uri()], opened=opened).run_due() == 2
 
 
 async def test_a_redirect_of_a_target_gets_no_data_and_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
