@@ -107,7 +107,8 @@ class MainContent:
 
 #: Inline styles of text that is not seen, beside those of :attr:`Page.unshown`.
 _UNSEEN_STYLE: Final = re.compile(
-    r"""(?:^|;)\s*(?:opacity\s*:\s*0*\.?0+%?\s*(?:!|;|$)|font-size\s*:\s*0*\.?0+\s*(?:[a-z%]+\s*)?(?:!|;|$)
+    r"""(?:^|;)\s*(?:opacity\s*:\s*(?:0+(?:\.0*)?|\.0+)%?\s*(?:!|;|$)
+    |font-size\s*:\s*(?:0+(?:\.0*)?|\.0+)\s*(?:[a-z%]+\s*)?(?:!|;|$)
     |visibility\s*:\s*collapse|content-visibility\s*:\s*hidden|text-indent\s*:\s*-\d{3}|clip\s*:\s*rect\(\s*[01](?:px)?[,\s]
     |clip-path\s*:\s*inset\(\s*(?:50|100)%|(?:left|top|right|bottom)\s*:\s*-\d{4})""",
     re.IGNORECASE | re.VERBOSE,
