@@ -23,8 +23,12 @@ _SETS: Final = ("data-srcset", "srcset")
 _WIDTH = re.compile(r"\s(\d+(?:\.\d+)?)[wx]$")
 #: Placeholders, tracking pixels and icons.
 _NO_IMAGE = re.compile(
-    r"(?:^data:|\.svg(?:$|[?#])|/(?:blank|spacer|pixel|placeholder|transparent|loading|spinner|1x1)[^/]*$|sprite|/icons?/"
-    r"|(?:^|[/_.-])(?:image[-_]?)?(?:placeholder|no[-_]?(?:image|photo|picture|img)|image[-_]not[-_]available)(?![^\W\d_])[^/]*$)",
+    r"(?:^data:|\.svg(?:$|[?#])|/(?:blank|spacer|pixel|placeholder|transparent|loading|spinner|1x1)[^/]*$|sprite|/icons?/)",
+    re.IGNORECASE,
+)
+#: Names of files that are placeholders.
+_PLACEHOLDER = re.compile(
+    r"(?:^|[_.-])(?:image[-_]?)?(?:placeholder|no[-_]?(?:image|photo|picture|img)|image[-_]not[-_]available)(?![^\W\d_])",
     re.IGNORECASE,
 )
 #: Smaller sides, in pixels, are those of icons and avatars.
@@ -53,11 +57,17 @@ def images(page: Page, references: Iterable[str | None]) -> list[Image]:
     """Return absolute images of references, each once whatever its size, in their order."""
     found: dict[str, str] = {}
     for reference in references:
-        if reference and not _NO_IMAGE.search(reference) and (url := page.link(reference)):
+        if reference and not _is_no_image(reference) and (url := page.link(reference)):
             found.setdefault(url.partition("?")[0] if len(url) > 40 else url, url)
             if len(found) >= MAX_IMAGES:
                 break
     return [Image(url=url) for url in found.values()]
+
+
+def _is_no_image(reference: str) -> bool:
+    # A query may name what stands in for a picture that is missing.
+    path = reference.partition("?")[0].partition("#")[0]
+    return _NO_IMAGE.search(reference) is not None or _PLACEHOLDER.search(path.rpartition("/")[2]) is not None
 
 
 def merged(*lists: list[Image]) -> list[Image]:
@@ -82,11 +92,11 @@ def _best_source(node: HtmlElement) -> str | None:
     source: str | None
     for name in _SOURCES[:-1]:
         source = node.get(name)
-        if source and not _NO_IMAGE.search(source):
+        if source and not _is_no_image(source):
             return source
     for name in _SETS:
         source = _largest_of_set(node.get(name))
-        if source and not _NO_IMAGE.search(source):
+        if source and not _is_no_image(source):
             return source
     source = node.get("src")
     return source

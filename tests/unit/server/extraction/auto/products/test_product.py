@@ -715,3 +715,25 @@ def test_microdata_that_is_named_as_the_heading_yields_to_json_ld_of_the_same_pr
     body = """<h1>Desk Lamp</h1><div itemscope itemtype="https://schema.org/Product">
         <b itemprop="name">Desk Lamp</b><meta itemprop="price" content="59.90"></div>"""
     assert product(body, json_ld({**LAMP, "name": "Nordlys Desk Lamp, white"}))["sku"] == "AUR-100"
+
+
+@pytest.mark.parametrize(
+    ("source", "is_shown"),
+    [
+        ("/img/no-image.png", False),
+        ("/img/no-image.png?v=2", False),
+        ("/img/shop-placeholder-600x600.gif", False),
+        ("/img/lamp.jpg?default=/img/no-image.png", True),
+        ("/img/lamp.jpg?w=600&else=shop-no-image", True),
+        ("/no-image/lamp.jpg", True),
+    ],
+)
+def test_a_placeholder_is_no_image_and_may_stand_in_the_query_of_one(source: str, is_shown: bool) -> None:
+    html = f'<h1>Lamp</h1><div class="product-gallery"><img src="{source}" width="600" height="600"></div>'
+    assert ("mainImage" in product(html, "<title>Lamp</title>")) is is_shown
+
+
+def test_a_long_address_of_an_image_takes_a_time_that_grows_with_its_length() -> None:
+    """By the square of it, the time would be minutes."""
+    html = f'<h1>Lamp</h1><div class="product-gallery"><img src="{"-no-image" * 100_000}x/a.jpg"></div>'
+    assert product(html, "<title>Lamp</title>")["name"] == "Lamp"
