@@ -43,8 +43,9 @@ _FULL: Final = 507
 ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
 #: Paths that supervision and crawls poll.
 _POLLED: Final = re.compile(r"/(?:healthz|readyz|metrics|hcf/[^/]+/[^/]+/feed)/?")
-#: Polls whose last status is remembered.
+#: Polls whose last status is remembered, and characters of the path of one.
 _MOST_POLLS: Final = 1000
+_LONGEST_POLL: Final = 400
 _NO_ROOM: Final = "The server has no memory left for this request now. Send the request again later."
 #: Bytes of memory of a decoded parameter, and of a part of the path; bytes from which an address counts.
 _PARAMETER: Final = 512
@@ -142,9 +143,10 @@ class RequestMiddleware:
 
     def _is_news(self, scope: Scope, context: RequestContext) -> bool:
         """Return false for a poll with the status that it had before, which would be a line each second or so."""
-        if scope["method"] != "GET" or not _POLLED.fullmatch(scope["path"]):
+        path = scope["path"]
+        if scope["method"] != "GET" or len(path) > _LONGEST_POLL or not _POLLED.fullmatch(path):
             return True
-        poll = (scope["path"], context.who)
+        poll = (path, context.who)
         before = self._polls.pop(poll, None)
         if len(self._polls) >= _MOST_POLLS:
             del self._polls[next(iter(self._polls))]

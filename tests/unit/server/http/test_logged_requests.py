@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -79,3 +80,17 @@ async def test_polls_of_many_paths_are_not_all_remembered(caplog: pytest.LogCapt
         assert caplog.records == []
         await requested(middleware, "/hcf/7/news0/feed")
     assert len(caplog.records) == 1
+
+
+async def test_long_paths_of_strangers_take_no_memory() -> None:
+    app = Answering()
+    app.status = 401
+    middleware = RequestMiddleware(app, slow=60, client_timeout=60)
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            await requested(middleware, f"/hcf/{number:060000}/news/feed")
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 4_000_000
