@@ -38,6 +38,8 @@ _SIGNATURES: Final = (
     b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"BZh9", b"OggS", b"ID3", b"\x00\x00\x01\x00", b"wOFF", b"wOF2",
 )  # fmt: skip
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+#: The begin of markup, also in UTF-16, which browsers take for a page before they look for binary data.
+_MARKUP: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*\0?<\0?[!?A-Za-z]")
 #: Bytes that browsers take for a sign of binary data where no type is declared.
 _NO_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 #: Beginnings of the viewers of XML and text, and the report of a fault in XML.
@@ -71,7 +73,8 @@ def binary_problem(url: str, content_type: str | None, body: bytes) -> Extractio
     """Return the problem of an answer by HTTP that is a file without text; None for others."""
     kind, start = type_of(content_type), body[:SEARCHED]
     is_text = kind in _PAGES or kind.startswith("text/") or _JSON.fullmatch(kind) or _XML.fullmatch(kind)
-    if start.startswith(_UTF_16) or not _NO_TEXT.search(start) or (is_text and not start.startswith(_SIGNATURES)):
+    is_shown = start.startswith(_UTF_16) or _MARKUP.match(start) or not _NO_TEXT.search(start)
+    if is_shown or (is_text and not start.startswith(_SIGNATURES)):
         return None
     words = _MEDIA.get(kind.partition("/")[0], f"a file of type {kind[:80]}" if kind and not is_text else "binary data")
     return permanent(f"{url} is {words}, which is not a page.", remedy="Use httpResponseBody for the file.")

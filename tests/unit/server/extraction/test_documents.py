@@ -53,6 +53,9 @@ PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
         ("image/png", b"<!doctype html><p>Not found</p>", None),
         ("application/octet-stream", b"<p>a page</p>", None),
         (None, "<p>a page</p>".encode("utf-16"), None),
+        (None, b"<!doctype html><p>a page with a stray \x0b</p>", None),
+        ("application/octet-stream", b"\n<html>a page with a stray \x02</html>", None),
+        (None, "<p>a page</p>".encode("utf-16-le"), None),
         ("application/octet-stream", b"", None),
     ],
 )
