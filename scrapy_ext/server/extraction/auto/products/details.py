@@ -220,7 +220,7 @@ _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")
 _COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")
 #: ``4.5 out of 5``, in several languages.
 _OUT_OF, _OF_SCALE = _VOCABULARY.patterns("out_of", "of_scale")
-#: Words that tell the label of a rating from ``Image 1 of 5``.
+#: Words by which the label of a rating is distinguished from ``Image 1 of 5``.
 _OF_STARS = _VOCABULARY.pattern("of_stars", re.IGNORECASE)
 _REVIEWS = _VOCABULARY.pattern("reviews", re.IGNORECASE)
 _RATING_NAMES: Final = _VOCABULARY.words("rating_names")
