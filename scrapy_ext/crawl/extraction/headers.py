@@ -33,6 +33,13 @@ _MESSAGE: Final = (
 NOT_SENT: Final = frozenset(
     {b"Cookie", b"Content-Length", b"Transfer-Encoding", b"Connection", b"Keep-Alive", b"Te", b"Proxy-Authorization"}
 )
+#: Prefixes of headers that a proxy service reads and removes, so that sites never see them. Without the proxy of the
+#: request, they would name the tool to its site.
+_FOR_PROXIES: Final = (b"X-Crawlera-", b"Zyte-")
+_NOT_FOR_SITES: Final = (
+    "The header %s is for the proxy in the meta of its request. That proxy has no effect, so the header is not sent. "
+    "Remove the middleware that adds both, and ask for a geolocation or a device in EXTRACT_API_PARAMS"
+)
 #: Names of ``requestHeaders``. The document does not define them; these are the headers that make sense for a
 #: browser, in the style of its other names.
 BROWSER_HEADERS: Final[Mapping[bytes, str]] = {
@@ -129,6 +136,9 @@ def _headers(request: Request, defaults: DefaultHeaders) -> Iterable[tuple[bytes
         if not values or name in NOT_SENT:
             continue
         if name not in own and all((name, value) in defaults for value in values):
+            continue
+        if name.startswith(_FOR_PROXIES) and request.meta.get("proxy"):
+            warn_once(_NOT_FOR_SITES, as_text(name))
             continue
         yield name, values
 

@@ -346,6 +346,22 @@ def test_headers_that_belong_to_a_connection_are_not_sent(name):
     assert "customHttpRequestHeaders" not in body_of(headers={name: "x"})
 
 
+def test_headers_for_a_proxy_service_are_not_sent_to_the_site_instead(caplog):
+    warn_once.cache_clear()
+    headers = {"X-Crawlera-Client": "a/1", "Zyte-Geolocation": "DE", "X-A": "1"}
+    through_proxy = {"proxy": "http://proxy.example:8011"}
+    kept = [{"name": "X-A", "value": "1"}]
+    for _ in range(2):
+        assert body_of(headers=headers, meta=through_proxy)["customHttpRequestHeaders"] == kept
+    reported = [record.getMessage().split()[2] for record in caplog.records if "The header" in record.getMessage()]
+    assert reported == ["X-Crawlera-Client", "Zyte-Geolocation"]
+
+
+def test_headers_with_the_names_of_a_proxy_service_are_sent_without_a_proxy():
+    sent = body_of(headers={"Zyte-Geolocation": "DE"})["customHttpRequestHeaders"]
+    assert sent == [{"name": "Zyte-Geolocation", "value": "DE"}]
+
+
 def test_more_headers_than_the_service_takes_are_left_to_the_rules():
     assert check(body_of(headers={f"X-{number}": "1" for number in range(200)})) == []
     broken = rules_broken(body_of(headers={f"X-{number}": "1" for number in range(201)}))
