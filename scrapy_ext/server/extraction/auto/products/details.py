@@ -119,10 +119,11 @@ def _hidden(page: Page, node: HtmlElement) -> bool:
     if page.styles.is_hidden(node):
         return True
     around = (node, *islice(node.iterancestors(), 6))
-    return any(_UNSHOWN.search(page.names(part)) or _is_unshown(part) for part in around)
+    return any(_UNSHOWN.search(page.names(part)) or is_unshown(part) for part in around)
 
 
-def _is_unshown(node: HtmlElement) -> bool:
+def is_unshown(node: HtmlElement) -> bool:
+    """Return whether an element hides itself by an attribute."""
     style = node.get("style")
     unshown = style is not None and "display:none" in style.replace(" ", "").lower()
     return unshown or node.get("hidden") is not None

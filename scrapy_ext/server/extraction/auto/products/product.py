@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -26,7 +26,13 @@ from scrapy_ext.server.extraction.auto.page.sources import MAX_OTHERS, highest, 
 from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import slug_of
 from scrapy_ext.server.extraction.auto.products.brands import brand_of
-from scrapy_ext.server.extraction.auto.products.details import availability_on, description_of, rating_of, rating_on
+from scrapy_ext.server.extraction.auto.products.details import (
+    availability_on,
+    description_of,
+    is_unshown,
+    rating_of,
+    rating_on,
+)
 from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_of
 from scrapy_ext.server.extraction.auto.products.offers import (
     Offer,
@@ -236,14 +242,31 @@ class _Extraction:
         return stated or first(value for value in shown if len(value) <= MAX_ATTRIBUTE_LENGTH)
 
     def _features(self) -> list[str]:
-        for node in self._page.named(*_FEATURES)[:MAX_LISTS]:
+        folded: tuple[HtmlElement, list[str]] | None = None
+        for node in self._feature_boxes():
             if node in self._focus.path or self._focus.elsewhere(node):
                 continue
-            points = [text for point in node.iter("li") if (text := node_text(point, 1000))]
-            if len(points) > 1 and sum(map(len, points)) > SHORTEST_FEATURE * len(points):
-                self._page.sources.note("features", "list named as the features", node)
-                return list(dict.fromkeys(points))[:MAX_FEATURES]
-        return []
+            points = [(point, text) for point in node.iter("li") if (text := node_text(point, 1000))]
+            texts = [text for _, text in points]
+            if len(texts) < 2 or sum(map(len, texts)) <= SHORTEST_FEATURE * len(texts):
+                continue
+            if not all(_is_folded(point, node) for point, _ in points):
+                return self._take_features(node, texts)
+            folded = folded or (node, texts)
+        # A hidden list inside of a named box may be a notice that a click opens, so that others come first.
+        return self._take_features(*folded) if folded else []
+
+    def _feature_boxes(self) -> list[HtmlElement]:
+        boxes = self._page.named(*_FEATURES)
+        if len(boxes) > MAX_LISTS:
+            # A word that names so many elements belongs to the layout: those that another word names come first.
+            words = [word for word in _FEATURES if len(self._page.named(word)) <= MAX_LISTS]
+            boxes = [*self._page.named(*words), *boxes]
+        return boxes[:MAX_LISTS]
+
+    def _take_features(self, node: HtmlElement, texts: list[str]) -> list[str]:
+        self._page.sources.note("features", "list named as the features", node)
+        return list(dict.fromkeys(texts))[:MAX_FEATURES]
 
     def _properties(self) -> list[AdditionalProperty]:
         found: dict[str, str] = {}
@@ -272,3 +295,8 @@ class _Extraction:
             "image": item.mainImage is not None,
         }
         return probability.of("product", self._page, signs)
+
+
+def _is_folded(point: HtmlElement, box: HtmlElement) -> bool:
+    """Return whether the list of a point, or an element between it and the box, hides itself."""
+    return any(is_unshown(each) for each in takewhile(lambda each: each is not box, point.iterancestors()))

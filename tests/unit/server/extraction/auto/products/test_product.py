@@ -154,6 +154,39 @@ def test_a_page_without_markup_is_read_as_people_read_it() -> None:
     ]
 
 
+def test_a_hidden_notice_in_a_box_named_as_a_feature_is_not_the_features() -> None:
+    body = """<h1>Dog seat</h1>
+        <div id="club_feature_div"><label>Join the club</label><div id="clubContent" style="display: none">
+          <ul><li>Free delivery of all that you order</li><li>Early access to the offers</li></ul></div></div>
+        <div class="feature-bullets">
+          <ul><li>Straps and buckles hold the dog</li><li>The cover can be washed by hand</li></ul></div>
+        <p class="price">€66.75</p>"""
+    assert product(body)["features"] == ["Straps and buckles hold the dog", "The cover can be washed by hand"]
+
+
+def test_a_word_that_names_every_box_of_a_page_does_not_name_the_features() -> None:
+    boxes = "".join(f'<div id="box{number}_feature_div"><p>A part</p></div>' for number in range(60))
+    bullets = "<ul><li>Straps and buckles hold the dog</li><li>The cover can be washed by hand</li></ul>"
+    price = '<p class="price">€66.75</p>'
+    named = product(f'<h1>Dog seat</h1>{price}{boxes}<div id="featurebullets_feature_div">{bullets}</div>')
+    assert named["features"] == ["Straps and buckles hold the dog", "The cover can be washed by hand"]
+
+
+def test_features_that_a_page_folds_are_found_where_no_others_are() -> None:
+    body = """<h1>Dog seat</h1><p class="price">€66.75</p><div class="features"><button>Show more</button>
+        <div class="panel" hidden>
+          <ul><li>Straps and buckles hold the dog</li><li>The cover can be washed by hand</li></ul></div></div>"""
+    assert product(body)["features"] == ["Straps and buckles hold the dog", "The cover can be washed by hand"]
+
+
+def test_features_in_a_hidden_tab_that_is_named_so_come_first() -> None:
+    body = """<h1>Dog seat</h1><p class="price">€66.75</p>
+        <div id="features" style="display:none">
+          <ul><li>Straps and buckles hold the dog</li><li>The cover can be washed by hand</li></ul></div>
+        <ul class="benefits"><li>Delivery on the day of the order</li><li>A month to send it back</li></ul>"""
+    assert product(body)["features"] == ["Straps and buckles hold the dog", "The cover can be washed by hand"]
+
+
 def test_breadcrumbs_of_the_page_have_names_and_absolute_urls() -> None:
     crumbs = product(PLAIN_PAGE, "<title>Aurora Desk Lamp</title>")["breadcrumbs"]
     assert [crumb["name"] for crumb in crumbs] == ["Home", "Lamps", "Aurora"]
