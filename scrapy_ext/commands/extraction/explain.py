@@ -177,15 +177,13 @@ class _Explanation:
         for field, entry in self._report.items():
             rule, fault = str(entry.get("rule", "")), self._faults.get(field)
             if fault is not None:
-                stands = value_text(self._item.get(field)) if field in self._item else "none"
-                yield field, rule, f"{fault}; the automatic value stays: {stands}"
+                yield field, rule, f"{fault}; the automatic value stays: {_text_or_none(self._item.get(field))}"
                 continue
             before, after = entry.get("automatic"), self._item.get(field)
             if before == after:
-                yield field, rule, f"as before: {value_text(after)}"
+                yield field, rule, f"as before: {_text_or_none(after)}"
             else:
-                shown = (value_text(each) if each is not None else "none" for each in (before, after))
-                yield field, rule, " → ".join(shown)
+                yield field, rule, f"{_text_or_none(before)} → {_text_or_none(after)}"
         for field, example in self._other_examples():
             yield field, f"example {example.value}", f"of another page: scrapy extract --explain {example.url}"
 
@@ -278,3 +276,7 @@ def _table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
         _GAP.join(f"{cell}{' ' * (width - cell_len(cell))}" for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
+
+
+def _text_or_none(value: object) -> str:
+    return "none" if value is None else value_text(value)

@@ -91,6 +91,13 @@ def test_a_rule_that_finds_nothing_is_reported_and_fails_the_command(desk: Desk)
     assert "found nothing; the automatic value stays: Lamp One" in done.stdout
 
 
+def test_a_rule_that_removes_a_field_that_the_page_lacks_says_so(desk: Desk) -> None:
+    desk.rules("[product]\nsize = { remove = true }\n")
+    done = desk.explain()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"^size +remove +as before: none$", done.stdout, re.MULTILINE)
+
+
 def test_an_example_gives_a_selector_for_the_file(desk: Desk) -> None:
     desk.rules(f'[product]\nsku = {{ example = "AB-1234", url = "{desk.url}/p/1" }}\n')
     done = desk.explain()
