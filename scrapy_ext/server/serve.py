@@ -130,7 +130,8 @@ def _about(config: ServerConfig) -> str:
     from scrapy_ext.server.http.openapi import package_version
 
     data = f"database {config.database}" if config.database is not None else f"data in {config.data.absolute()}"
-    return f"scrapy-ext {package_version()}, {data}, {config.units} units for jobs"
+    jobs = f"{config.units} units for jobs" if config.runner else "runs no jobs"
+    return f"scrapy-ext {package_version()}, {data}, {jobs}"
 
 
 def _print(line: str) -> None:

@@ -195,6 +195,21 @@ def is_gone(process: int) -> bool:
     return False
 
 
+def test_the_log_of_a_server_without_a_runner_names_no_units(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        command("--port", "0", "--data", str(tmp_path / "data"), "--no-runner"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**without_keys(), "EXTRACT_API_KEY": "a" * 32, "PLATFORM_API_KEY": "b" * 32},
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.terminate()
+        log = process.communicate(timeout=60)[1]
+    assert f", data in {tmp_path / 'data'}, runs no jobs\n" in log
+
+
 def test_the_log_says_what_is_ready_and_that_it_ends(tmp_path: Path) -> None:
     with subprocess.Popen(
         command("--port", "0", "--data", str(tmp_path / "data"), "--units", "3"),
