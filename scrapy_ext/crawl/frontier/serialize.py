@@ -240,7 +240,12 @@ def _encode_members(value: Any, place: str) -> list[Any]:
 
 
 def _encode_datetime(value: datetime, place: str) -> Any:
-    """Return ISO 8601 where it holds the whole value: it lacks the zone, the name of an offset and the fold."""
+    """Return ISO 8601 where it holds the whole value: it lacks the zone, the name of an offset and the fold.
+
+    A zone of another library with one offset, such as pytz's UTC, comes back as a ``timezone`` of that offset and name.
+    """
+    if (fixed := _fixed(value.tzinfo)) is not None:
+        value = value.replace(tzinfo=fixed)
     if not value.fold and (value.tzinfo is None or _is_plain_offset(value.tzinfo)):
         return _tagged("datetime", value.isoformat())
     local = value.replace(tzinfo=None, fold=0).isoformat()
@@ -250,6 +255,19 @@ def _encode_datetime(value: datetime, place: str) -> Any:
 def _decode_datetime_in_zone(stored: list[Any]) -> datetime:
     local, fold, zone = stored
     return datetime.fromisoformat(local).replace(fold=fold, tzinfo=_decode(zone))
+
+
+def _fixed(zone: tzinfo | None) -> timezone | None:
+    """Return the offset and the name of a zone of another library, if it has one for all times."""
+    if zone is None or type(zone) in (timezone, ZoneInfo):
+        return None
+    try:
+        offset, name = zone.utcoffset(None), zone.tzname(None)
+    except (AttributeError, NotImplementedError, TypeError):  # a zone that needs a time
+        return None
+    if offset is None:
+        return None
+    return timezone(offset) if name is None else timezone(offset, name)
 
 
 def _is_plain_offset(zone: tzinfo) -> bool:

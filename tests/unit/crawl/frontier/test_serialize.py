@@ -124,11 +124,27 @@ def test_a_time_comes_back_in_its_zone(moment):
     assert repr(back["zone"]) == repr(moment.tzinfo)
 
 
-class Zone(tzinfo):
-    """As those of pytz and dateutil."""
+class Fixed(tzinfo):
+    """As UTC of pytz and dateutil, and the zones of dateparser."""
 
     def utcoffset(self, _at):
-        return timedelta(hours=1)
+        return timedelta(hours=2)
+
+    def tzname(self, _at):
+        return "CEST"
+
+
+def test_a_zone_of_another_library_with_one_offset_comes_back_as_that_offset():
+    moment = datetime(2026, 1, 2, 3, 4, tzinfo=Fixed())
+    back = through_json(Request(URL, meta={"at": moment})).meta["at"]
+    assert (back.isoformat(), back.tzname()) == ("2026-01-02T03:04:00+02:00", "CEST")
+
+
+class Zone(tzinfo):
+    """As those of pytz and dateutil: the offset depends on the time."""
+
+    def utcoffset(self, at):
+        return None if at is None else timedelta(hours=1)
 
 
 def test_a_time_in_a_zone_of_another_class_stays_in_the_process():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -48,7 +48,7 @@ def main_product(page: Page) -> Thing | None:
     things = page.markup.things(*PRODUCT_TYPES)
     offered = [thing for thing in things if thing.values("offers", "offer", "hasVariant", "price")]
     own = next((thing for thing in offered if _is_own(page, thing)), None)
-    chosen = own or _named_as_heading(page, offered) or next(iter(offered or things), None)
+    chosen = own or _named_as_heading(page, offered) or _first(offered or things)
     if chosen is None:
         return None
     variants = chosen.things("hasVariant")[:MAX_VARIANTS]
@@ -57,6 +57,11 @@ def main_product(page: Page) -> Thing | None:
         alike = [thing for thing in offered if name and one_line(thing.text("name")).casefold() == name]
         variants = alike if len({thing.text("sku") for thing in alike} - {None}) > 1 else []
     return _group(page, chosen, variants[:MAX_VARIANTS]) if variants else chosen
+
+
+def _first(things: Sequence[Thing]) -> Thing | None:
+    """Return the first product. Of several in RDFa, it is one beside the product of the page, which has none."""
+    return next((thing for thing in things if thing.syntax != "rdfa" or len(things) == 1), None)
 
 
 def offers_in_markup(page: Page, product: Thing | None) -> dict[str, bool]:

@@ -137,6 +137,17 @@ def test_open_graph_alone_is_enough_for_name_price_and_image() -> None:
     assert item["mainImage"] == {"url": "https://shop.example.com/scarf.jpg"}
 
 
+def test_of_several_products_in_rdfa_none_is_that_of_a_page_with_another_heading() -> None:
+    others = "".join(
+        f'<div typeof="Product"><a property="url" href="/{name}"><b property="name">{name}</b></a>'
+        f'<i property="offers" typeof="Offer"><b property="price">5.00</b></i></div>'
+        for name in ("Shade", "Bulb")
+    )
+    own = "<h1>Aurora Desk Lamp</h1><p class=price>$59.90</p><button>Add to cart</button>"
+    item = product(f'<main>{own}</main><div vocab="https://schema.org/">{others}</div>')
+    assert (item["name"], item["price"]) == ("Aurora Desk Lamp", "59.90")
+
+
 def test_a_page_without_markup_is_read_as_people_read_it() -> None:
     item = product(PLAIN_PAGE, "<title>Aurora Desk Lamp | Shop</title>")
     assert item["name"] == "Aurora Desk Lamp"
