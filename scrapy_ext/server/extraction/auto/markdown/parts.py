@@ -127,9 +127,10 @@ class Shown:
         self._outline, self._selection = page.outline, selection
         #: Whether the elements at these positions, and those around them, are not seen.
         self._hidden = [False] * len(page.outline.nodes)
-        for position in _unseen(page):
-            for inside in range(position, page.outline.ends[position]):
-                self._hidden[inside] = True
+        for position in sorted(_unseen(page)):
+            if not self._hidden[position]:  # else those inside of it are, too
+                end = page.outline.ends[position]
+                self._hidden[position:end] = [True] * (end - position)
 
     def has(self, piece: int) -> bool:
         position, is_tail = divmod(piece, 2)

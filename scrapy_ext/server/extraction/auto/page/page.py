@@ -204,6 +204,10 @@ class Page:
         by_style = (position for position in styled if _HIDING_STYLE.search(attributes[position]["style"]))
         return frozenset(chain(self.with_attribute.get("hidden", ()), by_style))
 
+    def hides(self, node: HtmlElement) -> bool:
+        """Return whether an element is not shown by its own attributes."""
+        return self.order.get(node) in self.unshown
+
     @cached_property
     def by_role(self) -> dict[str, list[HtmlElement]]:
         """The elements with each ``role``, in the order of the page."""

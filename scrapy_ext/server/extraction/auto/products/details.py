@@ -119,14 +119,7 @@ def _hidden(page: Page, node: HtmlElement) -> bool:
     if page.styles.is_hidden(node):
         return True
     around = (node, *islice(node.iterancestors(), 6))
-    return any(_UNSHOWN.search(page.names(part)) or is_unshown(part) for part in around)
-
-
-def is_unshown(node: HtmlElement) -> bool:
-    """Return whether an element hides itself by an attribute."""
-    style = node.get("style")
-    unshown = style is not None and "display:none" in style.replace(" ", "").lower()
-    return unshown or node.get("hidden") is not None
+    return any(_UNSHOWN.search(page.names(part)) or page.hides(part) for part in around)
 
 
 #: Shorter texts are no description.

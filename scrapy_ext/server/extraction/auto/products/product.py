@@ -26,13 +26,7 @@ from scrapy_ext.server.extraction.auto.page.sources import MAX_OTHERS, highest, 
 from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import slug_of
 from scrapy_ext.server.extraction.auto.products.brands import brand_of
-from scrapy_ext.server.extraction.auto.products.details import (
-    availability_on,
-    description_of,
-    is_unshown,
-    rating_of,
-    rating_on,
-)
+from scrapy_ext.server.extraction.auto.products.details import availability_on, description_of, rating_of, rating_on
 from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_of
 from scrapy_ext.server.extraction.auto.products.offers import (
     Offer,
@@ -250,7 +244,7 @@ class _Extraction:
             texts = [text for _, text in points]
             if len(texts) < 2 or sum(map(len, texts)) <= SHORTEST_FEATURE * len(texts):
                 continue
-            if not all(_is_folded(point, node) for point, _ in points):
+            if not all(_is_folded(self._page, point, node) for point, _ in points):
                 return self._take_features(node, texts)
             folded = folded or (node, texts)
         # A hidden list inside of a named box may be a notice that a click opens, so that others come first.
@@ -297,6 +291,6 @@ class _Extraction:
         return probability.of("product", self._page, signs)
 
 
-def _is_folded(point: HtmlElement, box: HtmlElement) -> bool:
+def _is_folded(page: Page, point: HtmlElement, box: HtmlElement) -> bool:
     """Return whether the list of a point, or an element between it and the box, hides itself."""
-    return any(is_unshown(each) for each in takewhile(lambda each: each is not box, point.iterancestors()))
+    return any(page.hides(each) for each in takewhile(lambda each: each is not box, point.iterancestors()))
