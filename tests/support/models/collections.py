@@ -13,7 +13,7 @@ from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionType
 from scrapy_ext.server.store.collections.selections import Collection, RecordSelection, key_range, prefix_range
 from tests.support.models.history import REFUSED, UNKNOWN, Call
 from tests.support.models.machine import either, made, only
-from tests.support.models.worlds import HttpWorld, StoreWorld, accepted
+from tests.support.models.worlds import HttpWorld, RefusedError, StoreWorld, accepted
 
 NAMES = ("a", "b")
 KEYS = ("k", "k1", "m\u00fc")
@@ -171,6 +171,8 @@ class Collections:
             case Copies(kind, name, _, now):
                 yield from only(either(result, alive(kind, stored.get((kind.value, name), ()), now)), state)
                 return
+            case Delete() if result is REFUSED:
+                pass
             case Delete(kind, name, _, hours, now):
                 copies = alive(kind, stored.get((kind.value, name), ()), now)
                 if copies and (hours is None or copies[0][0] < now - hours * _HOUR):
@@ -335,7 +337,11 @@ class OverHttp:
                 return [(line["_key"], (0, line["v"])) for line in lines]
             case Delete(prefix=prefix, hours=hours):
                 end = "" if hours is None else "&endts=1"  # what was stored in the last hours stays
-                accepted(await http.call("DELETE", f"{path}?prefix={_quoted(prefix)}{end}"))
+                answer = await http.call("DELETE", f"{path}?prefix={_quoted(prefix)}{end}")
+                if not prefix:  # it is the start of every key: one never deletes a whole collection so
+                    assert answer.status == 400, (answer.status, answer.body)
+                    raise RefusedError
+                accepted(answer)
             case DeleteKeys(keys=keys):
                 accepted(await http.post(f"{path}/deleted", list(keys)))
         return None
