@@ -1,9 +1,10 @@
 """Run of all that is promised about one commit: ``make proof``, and the page that shows what ran.
 
 Each step is a make target. A step that has passed on this tree is not run again, one that fails does not end the run,
-and one that never ran is shown as such. Results and logs are in ``.proof``, which git ignores; the table is written
-into ``docs/architecture/proof.rst`` at the end. ``ONLY=wheel,docs`` chooses steps, ``SCALE=0.01`` shortens those
-with a duration, ``AGAIN=1`` also runs what has passed.
+and one that never ran is shown as such. Results are in ``docs/architecture/proof.json``, to be committed, so that
+another machine goes on where one has stopped; the table is written into ``proof.rst`` beside it at the end. Logs are in
+``.proof``, which git ignores. ``ONLY=wheel,docs`` chooses steps, ``SCALE=0.01`` shortens those with a duration,
+``AGAIN=1`` also runs what has passed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any, Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = "docs/architecture/proof.rst"
+RESULTS: Final = "docs/architecture/proof.json"
 _STATE: Final = ROOT / ".proof"
 #: Seconds between two lines of progress, and between the end of a step's time and the kill of its processes.
 _PROGRESS: Final = 60.0
@@ -126,9 +128,8 @@ class Results:
 
     def keep(self, step: Step, result: Result) -> None:
         self._of[step.name] = result
-        self._path.parent.mkdir(exist_ok=True)
         part = self._path.with_suffix(".part")
-        part.write_text(json.dumps(self._of, indent=1), "utf-8")
+        part.write_text(json.dumps(self._of, indent=1) + "\n", "utf-8")
         part.replace(self._path)
 
 
@@ -198,8 +199,8 @@ def _git(*words: str) -> str:
 
 
 def digest_of(listing: str) -> str:
-    """Return a digest of what ``git ls-tree -r`` lists, without the page that a run writes."""
-    lines = [line for line in listing.splitlines() if line.partition("\t")[2] != PAGE]
+    """Return a digest of what ``git ls-tree -r`` lists, without what a run writes."""
+    lines = [line for line in listing.splitlines() if line.partition("\t")[2] not in (PAGE, RESULTS)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
@@ -209,8 +210,8 @@ def _tree() -> str:
 
 
 def _changed() -> list[str]:
-    """Return the lines of ``git status`` about other files than the page."""
-    return [line for line in _git("status", "--porcelain").splitlines() if line[3:] != PAGE]
+    """Return the lines of ``git status`` about other files than those that a run writes."""
+    return [line for line in _git("status", "--porcelain").splitlines() if line[3:] not in (PAGE, RESULTS)]
 
 
 def check_is_committed() -> None:
@@ -349,7 +350,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="also those that have passed on this commit")
     parser.add_argument("--table", action="store_true", help="write the page, and run nothing")
     options = parser.parse_args()
-    results = Results(_STATE / "results.json")
+    results = Results(ROOT / RESULTS)
     check_is_committed()
     tree, chosen = _tree(), _chosen(options.only)
     _STATE.mkdir(exist_ok=True)

@@ -75,8 +75,9 @@ def test_a_result_of_other_files_is_shown_as_older(results: Results, passed: boo
     assert row_of(proof.page(results, "abc", "another"), "make wheel")[1] == f"{shown}, of an older commit"
 
 
-def test_the_page_itself_is_no_part_of_the_tree() -> None:
-    listing = "100644 blob aaa\tREADME.md\n100644 blob {}\tdocs/architecture/proof.rst\n"
+@pytest.mark.parametrize("path", [proof.PAGE, proof.RESULTS])
+def test_what_a_run_writes_is_no_part_of_the_tree(path: str) -> None:
+    listing = f"100644 blob aaa\tREADME.md\n100644 blob {{}}\t{path}\n"
     assert proof.digest_of(listing.format("bbb")) == proof.digest_of(listing.format("ccc"))
     assert proof.digest_of(listing.format("bbb")) != proof.digest_of(listing.format("bbb").replace("aaa", "ddd"))
 
@@ -152,7 +153,11 @@ def test_a_failure_ends_nothing_and_the_next_run_repeats_it_alone(
 
 
 def test_files_that_are_not_committed_are_no_part_of_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proof, "_git", lambda *_: " M docs/architecture/proof.rst\n?? new.py\n M old.py\n")
+    monkeypatch.setattr(
+        proof,
+        "_git",
+        lambda *_: " M docs/architecture/proof.rst\n?? docs/architecture/proof.json\n?? new.py\n M old.py\n",
+    )
     with pytest.raises(ProofError, match=r"new\.py is not as committed \(2 files in all\).*commit or remove it"):
         proof.check_is_committed()
 
