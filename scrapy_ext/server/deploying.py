@@ -19,6 +19,7 @@ from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.auth.api_keys import Grant
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.http.form_bodies import binary_form
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.inspection import ArchiveError
 from scrapy_ext.server.store.version_rows import StoredVersion
@@ -120,7 +121,7 @@ async def received(request: Request, query: Mapping[str, str], texts: dict[str, 
 
 async def _encoded(request: Request) -> Upload:
     """Return the upload of a form whose bytes are escaped, as ScrapydWeb sends an egg."""
-    fields = dict(await bodies.binary_form(request))
+    fields = dict(await binary_form(request))
     archive = fields.pop(b"egg", b"") or fields.pop(b"archive", b"")
     if not archive:
         raise refused("archive", "is required", _NO_ARCHIVE)

@@ -1,7 +1,8 @@
 """Request bodies: inflated, split into lines and decoded within limits, without trust in headers.
 
-All bodies are read through this module (checked by ``tests/integration/server/http/test_bodies.py``). Their values are
-counted against the memory of the process before they are decoded:
+All bodies are read through this module (checked by ``tests/integration/server/http/test_bodies.py``), forms by
+:mod:`scrapy_ext.server.http.form_bodies`. Their values are counted against the memory of the process before they are
+decoded:
 
 - :func:`each_block` processes one block of lines at a time, whose records are freed before the next; only kept bytes
   are counted.
@@ -15,23 +16,19 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
 import time
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from scrapy_ext.api.compression import DamagedError, Inflater, SizeLimitError, joinable, unmarked
 from scrapy_ext.api.json_decoder import LINE, VALUE, decoder, values_in, weight
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
-from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.request_context import CURRENT, RequestContext, context_of
@@ -42,28 +39,15 @@ MAX_RECORDS_BODY: Final = 256 * MIB
 MAX_BODY: Final = 64 * MIB
 #: Bytes of one JSON document, which is decoded at once. Stored values have up to 1 MiB, or 6 MiB with escapes.
 MAX_DOCUMENT: Final = 8 * MIB
-MAX_FORM: Final = 4 * MIB
-#: Bytes of a form with escaped bytes, which take three bytes each.
-MAX_BINARY_FORM: Final = 16 * MIB
 MAX_LINES: Final = 1_000_000
 #: Bytes of one line; no kind of record is longer.
 MAX_LINE: Final = MIB
-_MAX_FORM_FIELDS: Final = 10_000
 #: Marks that some editors and shells write before a text.
 _MARKS: Final = (BOM_UTF8, BOM_UTF16_LE, BOM_UTF16_BE)
-#: The start of a JSON object. In a form, a client escapes these characters.
-_OBJECT: Final = re.compile(rb'\s*\{\s*"')
-MULTIPART: Final = "multipart/form-data"
-_MAX_PARTS: Final = 1000
-#: Bytes of memory of a part beside its text.
-_PART: Final = 4096
 #: Commas, colons and opening brackets of one JSON document of over :data:`_PLAIN` bytes: decoding so many takes a fifth
 #: of a second, in which the server does nothing else. Shorter documents take less.
 MAX_VALUES: Final = 500_000
 _PLAIN: Final = MIB
-#: Bytes of memory of a form field beside its text, and of an escape while it is decoded.
-_FIELD: Final = 256
-_ESCAPE: Final = 136
 #: Bytes of a block below which it is decoded without a turn.
 _SHORT: Final = 16 * 1024
 #: Bytes of a piece of a copy below which the next one is joined to it, since many small ones would take more memory.
@@ -146,7 +130,7 @@ def _check_alone(size: int, context: RequestContext) -> None:
         )
 
 
-def _turn(request: Request, size: int) -> AbstractAsyncContextManager[None]:
+def turn(request: Request, size: int) -> AbstractAsyncContextManager[None]:
     """Return the context manager of work on so many bytes."""
     return contextlib.nullcontext() if size < _SHORT else context_of(request.scope).memory.turn()
 
@@ -296,7 +280,7 @@ async def each_block(
     """Process each block of lines; ``work`` returns the change of the bytes that it keeps."""
     context = context_of(request.scope)
     async for block in _blocks(request, limit, copy):
-        async with _turn(request, len(block.data)):
+        async with turn(request, len(block.data)):
             kept = work(block)
         if kept > 0:
             keep(kept, context)
@@ -322,7 +306,7 @@ async def gathered(
         size = len(block.data) + weight(block.data)
         keep(size, context)
         held += size
-        async with _turn(request, len(block.data)):
+        async with turn(request, len(block.data)):
             usual = None if decode_usual is None else decode_usual(block)
             if usual is not None:
                 found += usual
@@ -386,7 +370,7 @@ async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: object
     data = await whole(request, limit, count)
     if empty is not _REQUIRED and (not data or data.isspace()):
         return empty
-    async with _turn(request, len(data)):
+    async with turn(request, len(data)):
         keep(weight(data, values))
         return _decoded(data, "body")
 
@@ -435,7 +419,7 @@ async def objects(
     context = context_of(request.scope)
     async for block in _blocks(request, limit):
         keep(len(block.data) + weight(block.data) + LINE * len(block.lines), context)
-        async with _turn(request, len(block.data)):
+        async with turn(request, len(block.data)):
             found += [
                 (number, line, record(line, number))
                 for number, line in enumerate(block.lines, block.first)
@@ -459,59 +443,3 @@ def _strings(line: bytes, number: int) -> list[str]:
             [Violation(f"line {number}", "must be a string or an array of strings", 'Write "a" or ["a","b"].')]
         )
     return members
-
-
-async def form(request: Request) -> list[tuple[str, str]]:
-    """Return the fields of a form body (``application/x-www-form-urlencoded`` or ``multipart/form-data``) in their
-    order."""
-    data = await whole(request, MAX_FORM)
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == MULTIPART:
-        return await _multipart(request, data)
-    if _OBJECT.match(data):
-        raise refused("body", "is JSON, and must be a form", "Send application/x-www-form-urlencoded fields.")
-    # A text with other than ASCII characters takes four bytes each; each escape is an object while it is decoded.
-    keep(12 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
-    try:
-        async with _turn(request, len(data)):
-            text = data.decode()
-            return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FORM_FIELDS)
-    except ValueError as error:
-        raise ContractError(
-            [Violation("body", f"is not a form in UTF-8: {error}", "Send application/x-www-form-urlencoded fields.")]
-        ) from None
-
-
-async def _multipart(request: Request, data: bytes) -> list[tuple[str, str]]:
-    keep(2 * len(data) + _PART * min(data.count(b"\n--"), _MAX_PARTS))
-
-    async def body() -> AsyncGenerator[bytes]:
-        yield data
-
-    parser = MultiPartParser(request.headers, body(), max_files=0, max_fields=_MAX_PARTS, max_part_size=MAX_FORM)
-    try:
-        async with _turn(request, len(data)):
-            sent = await parser.parse()
-            return [(name, text) for name, text in sent.multi_items() if isinstance(text, str)]
-    except (MultiPartException, KeyError, ValueError) as error:
-        rule = f"is not a form of texts: {getattr(error, 'message', error)}"
-        raise refused("body", rule, f"Send {MULTIPART} without files, or application/x-www-form-urlencoded.") from None
-
-
-async def binary_form(request: Request) -> list[tuple[bytes, bytes]]:
-    """Return the fields of a form body whose values may be any bytes, in their order."""
-    data = await whole(request, MAX_BINARY_FORM)
-    keep(3 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
-    try:
-        # A thread, since megabytes of escapes take seconds.
-        return await in_data_thread(_binary_fields, data)
-    except ValueError as error:
-        rule = f"is not a form: {error}"
-        raise ContractError([Violation("body", rule, "Send multipart/form-data.")]) from None
-
-
-def _binary_fields(data: bytes) -> list[tuple[bytes, bytes]]:
-    # Latin-1 has a character for each byte.
-    code = "latin-1"
-    text = data.decode(code)
-    pairs = parse_qsl(text, keep_blank_values=True, encoding=code, max_num_fields=_MAX_FORM_FIELDS)
-    return [(name.encode(code), value.encode(code)) for name, value in pairs]

@@ -15,7 +15,7 @@ from scrapy_ext.api.platform.users import Action, Role
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import Schema
 from scrapy_ext.server.auth.api_keys import Grant
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import form_bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.request_context import RequestContext, context_of
 from scrapy_ext.server.store import Store
@@ -165,7 +165,7 @@ class Call:
 
     async def form(self) -> list[tuple[str, str]]:
         """Return the fields of a form body, after a check of the project that they name."""
-        fields = await bodies.form(self.request)
+        fields = await form_bodies.form(self.request)
         for name, value in fields:
             if name == "project" and is_number(value):
                 self.need(int(value))

@@ -26,7 +26,7 @@ from scrapy_ext.server.auth.credentials import basic_credentials
 from scrapy_ext.server.auth.rates import WrongKeys, note_wrong_key, too_many
 from scrapy_ext.server.computing.threads import in_data_thread
 from scrapy_ext.server.deploying import Upload, received
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import form_bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.cookies import cookie_of
 from scrapy_ext.server.http.formats import is_gzip_among
@@ -141,7 +141,7 @@ class PageRoutes:
         if visit.request.method == "POST":
             if page.takes_archive:
                 return await _with_archive(visit, view)
-            visit.form = Form(await bodies.form(visit.request))
+            visit.form = Form(await form_bodies.form(visit.request))
             _check_token(visit)
             visit.require_write()
         return await view(visit)
@@ -153,7 +153,7 @@ class PageRoutes:
         try:
             if is_of_another_site(request.headers):
                 raise Refusal(403, _FOREIGN)
-            form = Form(await bodies.form(request))
+            form = Form(await form_bodies.form(request))
             onward = local_path(form.get("next") or "/")
             cookie = await self._sessions.begin((form.get("key") or "").strip())
         except Exception as error:

@@ -14,7 +14,7 @@ import msgspec
 
 from scrapy_ext.api.platform.periodic import blank, edited
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import bodies, form_bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.forms import Form, check_job, run_metadata
 from scrapy_ext.server.platform import frontier
@@ -127,7 +127,7 @@ def strings(data: bytes) -> None:
 )
 def form(data: bytes) -> None:
     """A job's metadata made of a form can be written as JSON."""
-    fields = Form(run(bodies.form(request_of(data))))
+    fields = Form(run(form_bodies.form(request_of(data))))
     assert len(fields.fields) <= len(data)
     metadata, state = run_metadata(fields)
     check_job(fields.get("spider") or "s", metadata)
