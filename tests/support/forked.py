@@ -49,7 +49,7 @@ _IMPORTED = (
     *("scrapy_ext.scheduler", "scrapy_ext.pqueues", "scrapy_ext.dupefilters", "scrapy_ext.extensions"),
     *("scrapy_ext.crawl.extraction", "scrapy_ext.crawl.session.embedded", "scrapy_ext.poet.middleware"),
     *("scrapy_ext.server.__main__", "scrapy_ext.server.serve", "scrapy_ext.server.extraction.service"),
-    *("scrapy_ext.server.extraction.routes", "scrapy_ext.server.scrapyd.webservice", "uvicorn.lifespan.on"),
+    *("scrapy_ext.server.extraction.routes", "scrapy_ext.server.scrapyd.jobs", "uvicorn.lifespan.on"),
 )
 _MESSAGE, _DESCRIPTORS = 1 << 17, 16
 #: Descriptors of a request are moved above this one, so that they are not in the way of their places.

@@ -28,8 +28,8 @@ from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.http.formats import result
 from scrapy_ext.server.http.record_writers import Text
 from scrapy_ext.server.http.routes import Router, Routes
+from scrapy_ext.server.scrapyd.jobs import files_of, listed, time_of, utc_time
 from scrapy_ext.server.scrapyd.naming import Projects, id_of, jobs_of
-from scrapy_ext.server.scrapyd.webservice import files_of, listed, time_of, utc_time
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, ran_for
 from scrapy_ext.server.store.records.records import Slice, Span
