@@ -20,8 +20,8 @@ from scrapy_ext.server.auth.api_keys import Grant
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.form_bodies import binary_form
+from scrapy_ext.server.jobs.versions.contents import ArchiveError
 from scrapy_ext.server.jobs.versions.deployments import Deployments
-from scrapy_ext.server.jobs.versions.inspection import ArchiveError
 from scrapy_ext.server.store.version_rows import StoredVersion
 
 #: Maximum bytes of an upload beside the archive.

@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 from scrapy_ext.server.jobs.versions.archives import inspect, unpack
-from scrapy_ext.server.jobs.versions.inspection import ArchiveError
+from scrapy_ext.server.jobs.versions.contents import ArchiveError
 from tests.fuzz.target import target
 
 

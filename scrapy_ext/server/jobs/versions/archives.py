@@ -2,7 +2,7 @@
 
 An archive is not trusted. Each header has a limit before it is read, inflated bytes are counted, and every path is
 checked before a byte is written: one file per path, within the folder, no links, devices or sparse files. Nothing here
-runs in the server: see ``inspection`` and ``building``.
+runs in the server: see ``inspection_process`` and ``building``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from scrapy_ext.compatibility.python import Self
-from scrapy_ext.server.jobs.versions.inspection import EGG, FOLDER, MAX_MEMORY, SDIST, WHEEL, ArchiveError, Contents
+from scrapy_ext.server.jobs.versions.contents import EGG, FOLDER, SDIST, WHEEL, ArchiveError, Contents
 
+#: Maximum bytes of address space of a process that reads an archive. The interpreter needs a quarter of it.
+MAX_MEMORY: Final = 256 * 1024 * 1024
 #: Maximum files of an archive, and bytes of them.
 MAX_FILES: Final = 20_000
 MAX_UNPACKED: Final = 512 * 1024 * 1024
@@ -86,6 +88,24 @@ def unpack(path: Path, folder: Path) -> None:
                 if isinstance(member.entry, tarfile.TarInfo) and (source := tar.extractfile(member.entry)) is not None:
                     with source, _new(folder / member.path).open("xb") as target:
                         shutil.copyfileobj(source, target, _COPIED)
+
+
+@contextmanager
+def bounded_memory() -> Iterator[None]:
+    """Bound the address space of this process in a block, where the system supports it."""
+    try:
+        import resource  # not on every platform
+
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        most = MAX_MEMORY if before[1] == resource.RLIM_INFINITY else min(MAX_MEMORY, before[1])
+        resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    except (ImportError, OSError, ValueError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @contextmanager

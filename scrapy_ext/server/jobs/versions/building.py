@@ -33,7 +33,8 @@ from scrapy_ext.api.platform.versions import settings_faults
 from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.jobprocess.child import Child, Supervision, die_with_parent, run
 from scrapy_ext.jobprocess.confinement import Confinement
-from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, SDIST, WHEEL, ArchiveError, bounded_memory, program
+from scrapy_ext.server.jobs.versions.contents import SDIST, WHEEL, ArchiveError
+from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, program
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -292,9 +293,9 @@ def _fill(wanted: Specification) -> None:
     if wanted.format in (WHEEL, SDIST):
         to_install.append(str(archive))
     else:
-        from scrapy_ext.server.jobs.versions import archives  # as in `inspection`
+        from scrapy_ext.server.jobs.versions import archives  # not in the server, which reads no archive
 
-        with bounded_memory():
+        with archives.bounded_memory():
             archives.unpack(archive, project)
         # After the packages of the environment and before the server's, relative to the environment.
         hook = f"import os, sys; sys.path.append(os.path.join(os.path.dirname(sys.prefix), {PROJECT!r}))\n"

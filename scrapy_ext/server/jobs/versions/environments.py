@@ -37,6 +37,7 @@ from scrapy_ext.server.jobs.versions.building import (
     Specification,
     pip_configurations,
 )
+from scrapy_ext.server.jobs.versions.contents import ArchiveError, Contents
 from scrapy_ext.server.jobs.versions.environment_folders import (
     BUILD_SECONDS,
     grant_access,
@@ -46,7 +47,7 @@ from scrapy_ext.server.jobs.versions.environment_folders import (
     remove_unneeded,
     trim,
 )
-from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, ArchiveError, Contents, Inspector, program
+from scrapy_ext.server.jobs.versions.inspection import PACKAGE_ROOT, Inspector, program
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.jobs.versions.variables import bare_environment, job_environment, local_environment
 from scrapy_ext.server.store import Store

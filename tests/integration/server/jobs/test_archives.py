@@ -26,7 +26,7 @@ MORE = 96 * 2**20
 INSPECT = """
 import asyncio, json, resource, sys
 from pathlib import Path
-from scrapy_ext.server.jobs.versions.inspection import ArchiveError
+from scrapy_ext.server.jobs.versions.contents import ArchiveError
 from scrapy_ext.server.jobs.versions.inspection import Inspector
 
 async def main():

@@ -22,6 +22,7 @@ from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.jobprocess.child import run
 from scrapy_ext.server.jobs.versions import archives, environment_folders, environments
 from scrapy_ext.server.jobs.versions.building import BASE, IN_USE, PART, READY
+from scrapy_ext.server.jobs.versions.contents import ArchiveError
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.environments import (
     BuildError,
@@ -30,7 +31,6 @@ from scrapy_ext.server.jobs.versions.environments import (
     NoVersionError,
     Prepared,
 )
-from scrapy_ext.server.jobs.versions.inspection import ArchiveError
 from scrapy_ext.server.jobs.versions.runnable import check_local_spider
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
