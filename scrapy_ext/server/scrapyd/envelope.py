@@ -1,4 +1,4 @@
-"""What the calls of Scrapyd's API have in common.
+"""Declaration, parameters and answers that the calls of Scrapyd's API share.
 
 As in Scrapyd, an answer has ``node_name`` and ``status``, and a call that cannot be done is answered with 200,
 ``"status": "error"`` and a ``message``. Keys are those of the platform. Times are UTC.

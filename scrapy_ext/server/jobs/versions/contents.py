@@ -1,4 +1,4 @@
-"""What an archive holds: the kinds of archives, and the error of one that cannot be used."""
+"""Contents of archives: their kinds, and the error of one that cannot be used."""
 
 from __future__ import annotations
 
