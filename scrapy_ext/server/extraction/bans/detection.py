@@ -56,6 +56,8 @@ SIGNS: Final = (
     Sign("akamai", ("bm-verify", "/_sec/verify"), scripted=True),
     Sign("akamai", ("you don't have permission to access", "reference"), title="access denied", refused=True),
     Sign("akamai", ("errors.edgesuite.net",), refused=True),
+    # Some sites have their denial sent with 200 or 404.
+    Sign("akamai", title="access denied", text="access denied you don't have permission to access \"http"),
     # DataDome: CAPTCHA, interstitial and device check; on ordinary pages only its tags.js is loaded.
     Sign("datadome", ("var dd=", "captcha-delivery.com"), scripted=True),
     Sign("datadome", ("//geo.captcha-delivery.com/",), refused=True, scripted=True),

@@ -274,6 +274,8 @@ class Role(Enum):
     INSTALMENT = "instalment"
     #: Of a month or a year, such as that of a subscription.
     MONTHLY = "monthly"
+    #: For those who subscribe, or are members of a club.
+    TERMS = "terms"
     THRESHOLD = "threshold"
     LOWEST = "lowest"
     EXTRA = "extra"
@@ -300,11 +302,11 @@ def _phrases(name: str) -> str:
 
 #: Roles of the words before an amount; of two that begin at one place, the first counts.
 _LEADING: Final = (
-    "free_shipping", "instalment", "lowest", "former", "unit", "net", "gross", "shipping", "deposit", "threshold",
-    "extra", "saving", "current",
+    "free_shipping", "instalment", "lowest", "former", "unit", "net", "gross", "terms", "shipping", "deposit",
+    "threshold", "extra", "saving", "current",
 )  # fmt: skip
 _TRAILING: Final = (
-    "monthly", "instalment", "unit", "gross", "net", "saving", "deposit", "shipping", "threshold", "former",
+    "monthly", "instalment", "unit", "gross", "net", "terms", "saving", "deposit", "shipping", "threshold", "former",
 )  # fmt: skip
 _LEAD = re.compile("|".join(f"(?P<{name}>{_phrases(name)})" for name in _LEADING), re.IGNORECASE)
 _TRAIL = re.compile(
@@ -325,7 +327,8 @@ _COUNTED = re.compile(r"%\s*$|\d$")
 _ENDS = re.compile(r"[\s.*)]*$|\s(?:to|nach|costs?|fee)\b", re.IGNORECASE)
 _OF_NEXT: Final = frozenset({"shipping", "deposit"})
 _MINUS = re.compile(r"(?:^|[\s(])[-–—−]$")
-_PLUS = re.compile(r"\+\s?$")
+#: Of ``10+``, a number of pieces, the sign is no sum.
+_PLUS = re.compile(r"(?<!\d)\+\s?$")
 
 
 def is_count(rest: str) -> bool:

@@ -270,7 +270,7 @@ MAX_TEXT_LENGTH: Final = 200
 
 _PLAIN_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,10})?")
 #: Roles of prices, the best first: the last ones are prices where there is no other.
-_PRICES: Final = (Role.GROSS, Role.PRICE, Role.ASIDE, Role.NET, Role.UNIT, Role.MONTHLY)
+_PRICES: Final = (Role.GROSS, Role.PRICE, Role.ASIDE, Role.NET, Role.TERMS, Role.UNIT, Role.MONTHLY)
 
 
 class Money(NamedTuple):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from lxml.html import HtmlElement
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 MAX_LABEL_LENGTH: Final = 60
 MAX_VALUE_LENGTH: Final = 1000
 MAX_PAIRS: Final = 600
+#: Values of one label.
+MAX_VALUES: Final = 20
 
 _TWO_PARTS: Final = frozenset({"li", "div", "p", "span", "a"})
 _LABELLED_LINE = re.compile(r"^([^:：]{2,50}?)\s*[:：]\s*(\S.{0,150})$")
@@ -39,6 +42,13 @@ class Pair:
     value: str
     node: HtmlElement
     listed: bool
+    #: Further values of the label: a number or a name is the first alone.
+    more: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> str:
+        """All values of the label, in one line."""
+        return ", ".join((self.value, *self.more))
 
 
 class LabelledPairs:
@@ -58,15 +68,14 @@ class LabelledPairs:
 
 def _all_pairs(page: Page) -> Iterator[Pair]:
     for row in page.tree.iter("tr"):
-        cells = [cell for cell in row if cell.tag in {"td", "th"}]
+        cells = [cell for cell in row if cell.tag in {"td", "th"} and not _is_control(cell)]
         # Some tables have two pairs in a row.
         if len(cells) == 2 or (len(cells) in {4, 6} and all(map(_ends_as_label, cells[::2]))):
             for cell, value in zip(cells[::2], cells[1::2], strict=True):
                 yield from _pair(cell, value, listed=True)
     for term in page.tree.iter("dt"):
-        value = term.getnext()
-        if value is not None and value.tag == "dd":
-            yield from _pair(term, value, listed=True)
+        if values := list(takewhile(lambda node: node.tag == "dd", term.itersiblings()))[:MAX_VALUES]:
+            yield from _pair(term, *values, listed=True)
     parts = [node for node in page.elements if len(node) == 2 and node.tag in _TWO_PARTS and _label_like(node)]
     siblings = Counter(node.getparent() for node in parts)
     for node in parts:
@@ -95,13 +104,18 @@ def _ends_as_label(node: HtmlElement) -> bool:
     return node_text(node, MAX_LABEL_LENGTH + 1).endswith((":", "："))
 
 
-def _pair(term: HtmlElement, value: HtmlElement, *, listed: bool) -> Iterator[Pair]:
+def _is_control(cell: HtmlElement) -> bool:
+    """Return whether a cell holds a box to tick or the like, and no text."""
+    return next(cell.iter("input", "button"), None) is not None and not node_text(cell)
+
+
+def _pair(term: HtmlElement, *values: HtmlElement, listed: bool) -> Iterator[Pair]:
     label = _label(node_text(term, MAX_LABEL_LENGTH + 1))
     if 1 < len(label) <= MAX_LABEL_LENGTH:
-        text = node_text(value, MAX_VALUE_LENGTH)
+        text, *more = (node_text(value, MAX_VALUE_LENGTH) for value in values)
         # Options to choose from are not a property of the product.
-        if text and next(value.iter("select", "option"), None) is None:
-            yield Pair(label, text, value, listed)
+        if text and next(values[0].iter("select", "option"), None) is None:
+            yield Pair(label, text, values[0], listed, tuple(filter(None, more)))
 
 
 def _label(text: str) -> str:

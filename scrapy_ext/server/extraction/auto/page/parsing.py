@@ -278,13 +278,24 @@ def _attributes(elements: list[HtmlElement]) -> list[dict[str, str]]:
 
 
 def _strip_noscript(tree: HtmlElement) -> None:
-    """Keep ``<noscript>`` only where it has more text than the rest of the page, as forums serve it to crawlers."""
+    """Keep ``<noscript>`` only where it has more text than the rest of the page, as forums serve it to crawlers.
+
+    The address of an image in it is that of the placeholder before it, which a script is to fill.
+    """
     parts = tree.xpath("//body//noscript")
+    for part in parts:
+        image, lazy = part.find(".//img"), part.getprevious()
+        if image is not None and lazy is not None and lazy.tag == "img" and _is_placeholder(lazy):
+            lazy.set("src", image.get("src") or "")
     length = sum(len(part.text_content().strip()) for part in parts)
     if parts and 2 * length > len(tree.text_content().strip()):
         etree.strip_tags(tree, "noscript")
     else:
         etree.strip_elements(tree, "noscript", with_tail=False)
+
+
+def _is_placeholder(image: HtmlElement) -> bool:
+    return not image.get("data-src") and (image.get("src") or "data:").startswith("data:")
 
 
 def _strip_heading_signs(tree: HtmlElement) -> None:

@@ -29,6 +29,8 @@ MAX_BUTTON_LENGTH: Final = 60
 MAX_LINE_LENGTH: Final = 60
 LINES_BEFORE_HEADING: Final = 30
 LINES_AFTER_HEADING: Final = 250
+#: Longest text of an option of a product, with its state, in characters.
+MAX_OPTION_LENGTH: Final = 40
 #: Of two contradictory statements, one must be nearer to the heading by this many elements.
 CLEARLY_NEARER: Final = 12
 
@@ -38,6 +40,8 @@ _AVAILABILITY_NAMES: Final = _VOCABULARY.words("availability_names")
 _UNSHOWN = _VOCABULARY.pattern("unshown")
 _BUTTONS: Final = ("button", "input", "a", "form")
 _ORDER_NAME = _VOCABULARY.pattern("order_name")
+#: The name of an option, and the sign between it and its state.
+_BEFORE_STATE = re.compile(r"\w\s*[(\[–—-]\s*$")
 
 
 def availability_on(page: Page, focus: Focus, *, priced: bool, unclear: bool = False) -> str | None:
@@ -80,7 +84,7 @@ def _stated(page: Page, focus: Focus) -> dict[str, int]:
         if not 0 < len(text) <= MAX_STATEMENT_LENGTH or _hidden(page, node) or focus.elsewhere(node):
             continue
         state = availability_in(text)
-        if state is not None:
+        if state is not None and not _is_option(node):
             seen[state] = min(seen.get(state, MAX_STATEMENTS), abs(focus.distance(node)))
     return seen
 
@@ -91,8 +95,23 @@ def _out_of_stock_in_lines(page: Page, focus: Focus) -> bool:
         and _OUT_OF_STOCK.search(text)
         and not _hidden(page, node)
         and not focus.elsewhere(node)
+        and not _is_option(node)
         for node, text in focus.lines(LINES_BEFORE_HEADING, LINES_AFTER_HEADING)
     )
+
+
+def _is_option(node: HtmlElement) -> bool:
+    """Return whether a statement is about one of several options, such as sizes: ``36 (sold out)`` between others."""
+    item = next((each for each in (node, *islice(node.iterancestors(), 2)) if each.tag == "li"), None)
+    parent = item.getparent() if item is not None else None
+    if item is None or parent is None:
+        return False
+    text = node_text(item, MAX_OPTION_LENGTH + 1)
+    statement = _OUT_OF_STOCK.search(text)
+    if statement is None or len(text) > MAX_OPTION_LENGTH or not _BEFORE_STATE.search(text[: statement.start()]):
+        return False
+    others = (each for each in islice(parent, MAX_STATEMENTS) if each.tag == "li" and each is not item)
+    return any(availability_in(node_text(each, MAX_OPTION_LENGTH)) is None for each in others)
 
 
 def _orderable(page: Page, focus: Focus) -> bool:
@@ -212,6 +231,9 @@ def _sureness(page: Page, node: HtmlElement) -> int:
 
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")
 _COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")
+#: ``1.2K``.
+_ROUNDED = re.compile(r"(\d{1,4}(?:[.,]\d{1,2})?)\s?([KkMm])\b")
+_FACTORS: Final = {"k": 1_000, "m": 1_000_000}
 #: ``4.5 out of 5``, in several languages.
 _OUT_OF, _OF_SCALE = _VOCABULARY.patterns("out_of", "of_scale")
 #: Words by which the label of a rating is distinguished from ``Image 1 of 5``.
@@ -227,6 +249,8 @@ BEFORE_HEADING: Final = 10
 AFTER_HEADING: Final = 100
 #: The same for one in an element that is not named so.
 NEAR_HEADING: Final = 30
+#: Elements after a rating in which the number of its reviews is searched.
+NEXT_LINES: Final = 6
 
 
 def rating_of(product: Thing | None) -> AggregateRating | None:
@@ -247,24 +271,36 @@ def rating_on(page: Page, focus: Focus) -> AggregateRating | None:
         return None
     for node in page.named(*_RATING_NAMES)[:MAX_RATINGS]:
         if -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING:
-            text = node_text(node, MAX_TEXT_LENGTH + 1) or node.get("aria-label") or node.get("title") or ""
-            if found := _rating_in(text):
-                return found
+            text = node_text(node, MAX_TEXT_LENGTH + 1)
+            for each in (text, node.get("aria-label"), node.get("title")):
+                if found := _rating_in(each or ""):
+                    return _counted(focus, node, found)
     return _unnamed_rating(page, focus)
+
+
+def _counted(focus: Focus, node: HtmlElement, rating: AggregateRating) -> AggregateRating:
+    """Return a rating with the number of reviews that a line right after it has, if it has none itself."""
+    if rating.reviewCount is None:
+        at = focus.distance(node)
+        after = (text for _, text in focus.lines(-at - 1, at + NEXT_LINES))
+        counts = (_REVIEWS.fullmatch(text.strip(" ()[]|·•")) for text in after)
+        rating.reviewCount = next((_count(match.group(1)) for match in counts if match), None)
+    return rating
 
 
 def _unnamed_rating(page: Page, focus: Focus) -> AggregateRating | None:
     """Return the rating of a label of stars right by the heading, or of a line there that also counts the reviews."""
-    labelled = []
+    labelled: list[tuple[HtmlElement, AggregateRating]] = []
     for position in page.with_attribute.get("aria-label", ()):
         node, label = page.elements[position], page.elements[position].get("aria-label", "")
         if -BEFORE_HEADING <= focus.distance(node) <= NEAR_HEADING and _OF_STARS.search(label[:MAX_TEXT_LENGTH]):
             found = _rating_in(label)
             if found and not _is_of_another(focus, node):
-                labelled.append(found)
+                labelled.append((node, found))
     if labelled:
         # Labels of several values are those of a choice, or of the share of each.
-        return labelled[0] if all(each == labelled[0] for each in labelled) else None
+        node, rating = labelled[-1]
+        return _counted(focus, node, rating) if all(each == rating for _, each in labelled) else None
     for node, text in focus.lines(BEFORE_HEADING, NEAR_HEADING):
         found = _rating_in(text)
         if found and found.reviewCount and not _is_of_another(focus, node):
@@ -299,5 +335,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _count(text: str | None) -> int | None:
+    if rounded := _ROUNDED.search(text or ""):
+        return round(float(rounded.group(1).replace(",", ".")) * _FACTORS[rounded.group(2).lower()])
     match = _COUNT.search(text or "")
     return int(re.sub(r"\D", "", match.group())) if match else None

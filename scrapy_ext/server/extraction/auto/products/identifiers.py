@@ -48,6 +48,9 @@ _OTHER = re.compile(r"[^0-9A-Za-z]")
 #: A label that ends in the number of digits: ``EAN13: 7350053850019``.
 _GTIN_LABEL = re.compile(r"(?:isbn|ean|gtin)(8|1[0-4])", re.IGNORECASE)
 _NUMBER = re.compile(r"\D*(\d+)\D*")
+#: The kind of a number before it: ``isbn:978-3-16-148410-0``; and the path of a digital link of GS1.
+_KIND_BEFORE = re.compile(r"(?:gtin(?:8|1[234])?|ean|upc|isbn|issn|ismn)\s*:", re.IGNORECASE)
+_DIGITAL_LINK = re.compile(r"https?://[^/\s]+/(?:[^?#]{0,60}/)?01/(\d{14})(?![^/?#])")
 #: The check digit of an ISBN may be an X, which stands for ten.
 _WITH_X = re.compile(r"(?:isbn)?(\d{9}x)", re.IGNORECASE)
 _BY_LENGTH: Final = {8: "gtin8", 12: "upc", 13: "gtin13", 14: "gtin14"}
@@ -72,6 +75,7 @@ def _stated(product: Thing | None) -> Iterator[str]:
     for holder in (product, *product.things("offers")) if product else ():
         for name in _PROPERTIES:
             yield from holder.texts(name)
+        yield from (text for text in holder.texts("productID", "identifier") if _KIND_BEFORE.match(text))
 
 
 def _labelled(page: Page, focus: Focus) -> Iterator[str]:
@@ -129,7 +133,8 @@ def _valid(texts: Iterable[str]) -> list[Gtin]:
 
 def gtin_of(text: str) -> Gtin | None:
     """Return the number in a text. Numbers with letters between their digits are those of shops."""
-    code = _OTHER.sub("", text)
+    link = _DIGITAL_LINK.match(text)
+    code = link.group(1) if link else _OTHER.sub("", text)
     label = _GTIN_LABEL.search(code)
     if label:
         rest = code[: label.start()] + code[label.end() :]

@@ -51,6 +51,12 @@ def main_product(page: Page) -> Thing | None:
     chosen = own or _named_as_heading(page, offered) or _first(offered or things)
     if chosen is None:
         return None
+    group = next(
+        (thing for thing in chosen.things("isVariantOf") if own is None and "ProductGroup" in thing.types), None
+    )
+    if group is not None:
+        variants = [thing for thing in offered if group in thing.things("isVariantOf")]
+        return _group(page, group, variants[:MAX_VARIANTS])
     variants = chosen.things("hasVariant")[:MAX_VARIANTS]
     if not variants and own is None:
         name = one_line(chosen.text("name")).casefold()
@@ -162,6 +168,8 @@ class Offer:
     is_unclear: bool = False
     #: There are prices, and all of them are zero.
     is_zero: bool = False
+    #: The price is stated to be without tax.
+    is_net: bool = False
 
 
 def availability_of(text: str | None) -> str | None:
@@ -197,7 +205,7 @@ def offer_of(product: Thing, url: str = "") -> Offer:
     currency = priced.currency or next((offer.currency for offer in read if offer.currency), None)
     is_zero = any(offer.is_zero for offer in read) and not priced.price
     is_unclear = availability is None and any(offer.is_unclear for offer in read)
-    return Offer(priced.price, priced.regular_price, currency, availability, is_unclear, is_zero)
+    return Offer(priced.price, priced.regular_price, currency, availability, is_unclear, is_zero, priced.is_net)
 
 
 def _offers(product: Thing) -> Iterable[Thing]:
@@ -214,7 +222,8 @@ def _read(thing: Thing) -> Offer:
     price = from_markup(stated)
     regular: Money | None = None
     currency = _currency(thing)
-    for specification in thing.things("priceSpecification"):
+    specifications = thing.things("priceSpecification")
+    for specification in specifications:
         amount = from_markup(specification.text("price", "minPrice"))
         kind = re.sub(r"[\W_]", "", (specification.text("priceType") or "").rpartition("/")[2]).lower()
         if kind.endswith(_REGULAR_TYPES):
@@ -225,7 +234,9 @@ def _read(thing: Thing) -> Offer:
     is_zero = price is None and bool(_ZERO.fullmatch((stated or "").strip()))
     state = thing.text("availability")
     availability = availability_of(state)
-    return Offer(price, regular, currency, availability, bool(state) and availability is None, is_zero)
+    is_net = any(each.text("valueAddedTaxIncluded") == "false" for each in (thing, *specifications))
+    is_unclear = bool(state) and availability is None
+    return Offer(price, regular, currency, availability, is_unclear, is_zero, is_net)
 
 
 def _currency(thing: Thing) -> str | None:

@@ -7,6 +7,7 @@ labels and position of its elements. Fields without any source are left out.
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from functools import partial
 from itertools import islice, takewhile
 from typing import Final
@@ -62,6 +63,9 @@ _OF_METAS: Final = "meta"
 _PRICE_METAS: Final = ("product:sale_price:amount", "product:price:amount", "og:price:amount")
 #: A price of structured data that may have a point of thousands, as readers see it: 1.299.
 _THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+#: The greatest ratio of a price with tax to the one without.
+MOST_WITH_TAX: Final = Decimal("1.3")
+_REGULAR_METAS: Final = ("product:original_price:amount",)
 _CURRENCY_METAS: Final = ("product:sale_price:currency", "product:price:currency", "og:price:currency")
 
 
@@ -119,21 +123,24 @@ class _Extraction:
         return stated
 
     def _set_price(self, item: Product) -> None:
-        page, offer = self._page, self._offer
+        page, offer, place = self._page, self._offer, place_on(self._page)
         price = self._price()
         if price is None:
             return
-        regular = offer.regular_price or self._tags.regular_price(price)
+        regular = offer.regular_price or self._shown_regular(price) or from_markup(page.meta(*_REGULAR_METAS), place)
         item.price = price.amount
         item.regularPrice = regular.amount if regular and regular.value > price.value else None
-        if regular is not None and regular is not offer.regular_price:
-            page.sources.note("regularPrice", "shown former price", self._tags.element(regular))
         item.currencyRaw = self._tags.currency_raw(price) or price.currency_raw
-        place = place_on(page)
         stated = code_of(offer.currency or (page.meta(*_CURRENCY_METAS) or "").upper(), place)
         item.currency = stated or code_of(item.currencyRaw, place)
         if not stated:
             page.sources.note("currency", _SHOWN, self._tags.element(price))
+
+    def _shown_regular(self, price: Money) -> Money | None:
+        regular = self._tags.regular_price(price)
+        if regular is not None:
+            self._page.sources.note("regularPrice", "shown former price", self._tags.element(regular))
+        return regular
 
     def _price(self) -> Money | None:
         """Return the price of structured data, unless metadata and the page agree on another or the page shows what was
@@ -159,10 +166,18 @@ class _Extraction:
             # The offers of auctions keep the starting price.
             shown = self._tags.price()
             return of_metas if shown and shown.value == of_metas.value else stated
-        if _THOUSANDS.fullmatch(stated.amount):
-            shown = self._tags.price()
-            return shown if shown and shown.value == 1000 * stated.value else stated
-        return stated
+        shown = self._tags.price()
+        if shown and _THOUSANDS.fullmatch(stated.amount) and shown.value == 1000 * stated.value:
+            return shown
+        return shown if shown and self._is_outdated(stated, shown) else stated
+
+    def _is_outdated(self, stated: Money, shown: Money) -> bool:
+        """Return whether the page shows a price of structured data as the former one alone, or with the tax that it
+        is said to lack."""
+        if self._offer.is_net and stated.value < shown.value <= MOST_WITH_TAX * stated.value:
+            return True
+        former = self._tags.regular_price(shown)
+        return former is not None and former.value == stated.value and self._tags.is_only_former(stated)
 
     def _set_identity(self, item: Product) -> None:
         brand = brand_of(self._page, self._product, self._focus)
@@ -265,11 +280,11 @@ class _Extraction:
     def _properties(self) -> list[AdditionalProperty]:
         found: dict[str, str] = {}
         for thing in self._product.things("additionalProperty") if self._product else ():
-            name, value = thing.text("name"), thing.text("value", "@value")
+            name, value = thing.text("name"), _with_unit(thing)
             if name and value:
                 found.setdefault(name, value)
         for pair in () if found else self._listed():
-            found.setdefault(pair.label, pair.value)
+            found.setdefault(pair.label, pair.values)
         return [AdditionalProperty(name=name, value=value) for name, value in islice(found.items(), MAX_PROPERTIES)]
 
     def _listed(self) -> list[Pair]:
@@ -289,6 +304,13 @@ class _Extraction:
             "image": item.mainImage is not None,
         }
         return probability.of("product", self._page, signs)
+
+
+def _with_unit(thing: Thing) -> str | None:
+    """Return the value of a property with its unit, where that is a text for readers."""
+    value = thing.text("value", "@value")
+    unit = next((unit for each in (thing, *thing.things("value")) if (unit := each.text("unitText"))), None)
+    return f"{value} {unit}" if value and unit and not value.endswith(unit) else value
 
 
 def _is_folded(page: Page, point: HtmlElement, box: HtmlElement) -> bool:

@@ -35,6 +35,26 @@ def test_amounts_are_read_with_the_currency_beside_them(text: str, amount: str, 
     assert (money.amount, money.currency_raw) == (amount, currency)
 
 
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("Subscribe & save 15% $23.80 One-time purchase $28.00", "28.00"),
+        ("Medlemspris 79 kr Pris 99 kr", "99"),
+        ("2,49 € Clubpreis 1,99 €", "2.49"),
+        ("£2.10 £1.60 with Cornercard", "2.10"),
+        ("Klubová cena 149 Kč Cena 169 Kč", "169"),
+        ("通常 1,200円 会員価格 980円", "1200"),
+        # Where there is no other, it is the price.
+        ("Member price $19.00", "19.00"),
+        ("Subscription £15.30", "15.30"),
+    ],
+)
+def test_a_price_for_subscribers_and_members_is_the_price_only_where_there_is_no_other(text: str, amount: str) -> None:
+    money = from_text(text)
+    assert money is not None
+    assert money.amount == amount
+
+
 @pytest.mark.parametrize("text", ["", "on request", "0", "0.00 €", "free", "-"])
 def test_no_amount_and_zero_are_no_price(text: str) -> None:
     assert from_text(text) is None

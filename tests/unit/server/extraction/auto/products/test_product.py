@@ -781,3 +781,45 @@ def test_a_long_address_of_an_image_takes_a_time_that_grows_with_its_length() ->
     """By the square of it, the time would be minutes."""
     html = f'<h1>Lamp</h1><div class="product-gallery"><img src="{"-no-image" * 100_000}x/a.jpg"></div>'
     assert product(html, "<title>Lamp</title>")["name"] == "Lamp"
+
+
+ENTRIES = "".join(
+    f"<div class=tile><a href=/lamps/{name}>{name}</a> <span class=price>€{price}</span></div>"
+    for name, price in (("Borealis", "12.00"), ("Polaris", "15.00"), ("Solaris", "18.00"))
+)
+
+
+def test_prices_of_a_list_of_other_pages_are_not_the_price() -> None:
+    assert "price" not in product(f"<h1>Aurora Desk Lamp</h1><p>Choose a colour.</p><section>{ENTRIES}</section>")
+
+
+def test_the_price_among_variants_with_pages_of_their_own_is_that_of_this_page() -> None:
+    own = "<div class=tile><a href=/lamps/aurora?ref=mail>Aurora</a> <span class=price>€14.00</span></div>"
+    assert product(f"<h1>Aurora</h1><section>{own}{ENTRIES}</section>")["price"] == "14.00"
+
+
+def test_a_price_of_markup_that_the_page_shows_as_the_price_too_stays() -> None:
+    lamp = {**LAMP, "offers": {"@type": "Offer", "price": "79.00", "priceCurrency": "EUR"}}
+    shown = "<p class=price><del>€79.00</del> €59.00</p>"
+    assert product(f"<h1>Aurora Desk Lamp</h1>{shown}", json_ld(lamp))["price"] == "59.00"
+    twice = f"{shown}<p>In green <span class=price>€79.00</span></p>"
+    assert product(f"<h1>Aurora Desk Lamp</h1>{twice}", json_ld(lamp))["price"] == "79.00"
+
+
+def test_a_number_under_a_label_with_several_values_is_the_first() -> None:
+    item = product("<h1>Aurora Desk Lamp</h1><dl><dt>SKU</dt><dd>AUR-100</dd><dd>since 2019</dd></dl>")
+    assert item["sku"] == "AUR-100"
+    assert item["additionalProperties"] == [{"name": "SKU", "value": "AUR-100, since 2019"}]
+
+
+@pytest.mark.parametrize(
+    ("count", "found"), [("1.2K reviews", 1200), ("3M ratings", 3_000_000), ("1.208 Bewertungen", 1208)]
+)
+def test_a_count_of_reviews_may_be_rounded(count: str, found: int) -> None:
+    item = product(f"<h1>Aurora Desk Lamp</h1><div class=rating>4.6 out of 5</div><a href=#reviews>({count})</a>")
+    assert item["aggregateRating"]["reviewCount"] == found
+
+
+def test_a_list_item_that_says_the_product_is_gone_is_no_option() -> None:
+    gone = "<ul><li>Currently sold out</li><li>Free returns</li></ul>"
+    assert product(f"<h1>Aurora Desk Lamp</h1><p class=price>€59.00</p>{gone}")["availability"] == "OutOfStock"

@@ -1,0 +1,63 @@
+"""Parts of the page of a product that are about others: suggestions, whatever their names in the page's code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.fields.prices import is_money
+from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
+from scrapy_ext.server.extraction.auto.page.layout import Parts, step_of
+from scrapy_ext.server.extraction.auto.page.urls import site_of
+
+#: Boxes that are alike and have a link and a price each, from which they are a list; those that are looked at.
+FEWEST: Final = 3
+MOST: Final = 5
+#: Elements with the same parent in which such boxes are searched, and elements of a box.
+MAX_SIBLINGS: Final = 60
+MAX_BOX: Final = 60
+#: Longest text of a box that is read, in characters.
+MAX_TEXT_LENGTH: Final = 200
+
+_BOXES: Final = frozenset({"li", "div", "article", "section"})
+
+
+class OtherProducts(Parts):
+    """The parts of a page about other products than the one at its heading."""
+
+    def __init__(self, page: Page, focus: Focus) -> None:
+        super().__init__(_Beginning(page, focus).is_at, ends=focus.path.__contains__)
+
+
+class _Beginning:
+    """Rule for the elements at which such parts begin: entries of a list, and parts named so."""
+
+    def __init__(self, page: Page, focus: Focus) -> None:
+        self._page = page
+        self._focus = focus
+
+    def is_at(self, node: HtmlElement) -> bool:
+        return (node.tag in _BOXES and self._is_entry(node)) or self._focus.elsewhere(node)
+
+    def _leads_away(self, link: HtmlElement) -> bool:
+        """Return whether a link leads to another page of the site. Other sites sell the same product."""
+        url = self._page.link(link.get("href"))
+        return url is not None and not self._page.is_at(url) and site_of(url) == site_of(self._page.url)
+
+    def _is_entry(self, node: HtmlElement) -> bool:
+        """Return whether an element is one of several that are alike, each with a link to another page and a price."""
+        parent = node.getparent()
+        alike = list(islice(self._alike(node, parent), MOST)) if parent is not None else []
+        return len(alike) >= FEWEST and all(map(self._is_offer, (node, *alike)))
+
+    def _alike(self, node: HtmlElement, parent: HtmlElement) -> Iterator[HtmlElement]:
+        step = step_of(node)
+        return (box for box in islice(parent, MAX_SIBLINGS) if isinstance(box.tag, str) and step_of(box) == step)
+
+    def _is_offer(self, box: HtmlElement) -> bool:
+        elements = list(islice(box.iter("*"), MAX_BOX + 1))
+        linked = any(part.tag == "a" and self._leads_away(part) for part in elements)
+        return linked and len(elements) <= MAX_BOX and is_money(node_text(box, MAX_TEXT_LENGTH))
