@@ -237,7 +237,8 @@ class Card:
         name = next((text for text in candidates if self._is_name(text)), None)
         if name is None and self.leads_on and said:
             name = next((text for text in self._lines() if self._is_name(text)), None)
-        return self._model_number() if name is None else self._whole(name, labels)
+        name = name or self._model_number() or self._only_name()
+        return None if name is None else self._whole(name, labels)
 
     @cached_property
     def leads_on(self) -> bool:
@@ -262,6 +263,12 @@ class Card:
         longer = (*labels, *(one_line(node.get("alt")) for node in pictures))
         whole = (text for text in longer if len(begin) < len(text) < MAX_NAME_LENGTH and text.startswith(begin))
         return next((text for text in whole if _DOTS.sub("", text) != begin), name)
+
+    def _only_name(self) -> str | None:
+        """Return the text in the link that may be a name, if there is only one beside badges and prices."""
+        texts = dict.fromkeys(one_line(part) for part in islice(self.entry.link.itertext(), MAX_LINES) if part.strip())
+        names = [text for text in texts if self._is_name(text) and not _BADGE.fullmatch(text)]
+        return names[0] if len(names) == 1 else None
 
     def _model_number(self) -> str | None:
         """Return the text of an element named as a title, where it is a number of several digits alone."""

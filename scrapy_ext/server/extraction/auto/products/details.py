@@ -16,7 +16,13 @@ from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
 from scrapy_ext.server.extraction.auto.page.sources import highest
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
-from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, OUT_OF_STOCK, availability_in, availability_of
+from scrapy_ext.server.extraction.auto.products.offers import (
+    IN_STOCK,
+    OUT_OF_STOCK,
+    availability_in,
+    availability_of,
+    denies_stock,
+)
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Of an availability that the page does not state.
@@ -74,7 +80,7 @@ def stated_availability(page: Page, focus: Focus, *, unclear: bool = False) -> s
         return min(seen, key=seen.__getitem__)
     if not unclear and _orderable(page, focus):
         return IN_STOCK
-    return None if seen else UNSTATED
+    return None if seen or _denied(page, focus) else UNSTATED
 
 
 def _stated(page: Page, focus: Focus) -> dict[str, int]:
@@ -87,6 +93,12 @@ def _stated(page: Page, focus: Focus) -> dict[str, int]:
         if state is not None and not _is_option(node):
             seen[state] = min(seen.get(state, MAX_STATEMENTS), abs(focus.distance(node)))
     return seen
+
+
+def _denied(page: Page, focus: Focus) -> bool:
+    """Return whether a statement denies that the product is in stock: ``Back in stock soon``."""
+    nodes = (node for node in page.named(*_AVAILABILITY_NAMES)[:MAX_STATEMENTS] if not focus.elsewhere(node))
+    return any(denies_stock(node_text(node, MAX_LINE_LENGTH)) and not _hidden(page, node) for node in nodes)
 
 
 def _out_of_stock_in_lines(page: Page, focus: Focus) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from itertools import islice
 from typing import Final
 from urllib.parse import parse_qsl
@@ -152,6 +153,8 @@ _AVAILABILITY: Final = {
 _OUT_WORDS, _IN_WORDS = map(_VOCABULARY.caseless, ("out_of_stock", "in_stock"))
 _NEGATION = _VOCABULARY.pattern("negation", re.IGNORECASE)
 _CODE = re.compile(r"[A-Za-z]{3}")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_USED = re.compile(r"(?:Used|Refurbished|Damaged)Condition")
 _ZERO = re.compile(r"0+(?:[.,]0+)?")
 _REGULAR_TYPES: Final = _VOCABULARY.words("regular_price_types")
 
@@ -190,12 +193,19 @@ def availability_in(text: str) -> str | None:
     return IN_STOCK
 
 
+def denies_stock(text: str) -> bool:
+    """Return whether a text for readers denies that something is in stock, or says when it will be."""
+    return _IN_WORDS.search(text) is not None and availability_in(text) is None
+
+
 def offer_of(product: Thing, url: str = "") -> Offer:
     """Return one offer for all those of a product: the first that has a price, of those in stock if any of them is.
 
+    Offers that have ended, of used things and for members count where there are no others.
+
     Where the URL of the page names one of several by its address or its number, that one counts.
     """
-    things = list(_offers(product))
+    things = _preferred(list(_offers(product)))
     read = [_read(thing) for thing in named_by(url, things) or things]
     with_price = [offer for offer in read if offer.price]
     in_stock = [offer for offer in with_price if offer.availability == IN_STOCK]
@@ -206,6 +216,26 @@ def offer_of(product: Thing, url: str = "") -> Offer:
     is_zero = any(offer.is_zero for offer in read) and not priced.price
     is_unclear = availability is None and any(offer.is_unclear for offer in read)
     return Offer(priced.price, priced.regular_price, currency, availability, is_unclear, is_zero, priced.is_net)
+
+
+def _preferred(things: list[Thing]) -> list[Thing]:
+    """Return the offers, or specifications of prices, that hold for everybody, today, and for new things; else all."""
+    for holds in (_is_for_all, _is_valid, _is_new):
+        things = [thing for thing in things if holds(thing)] or things
+    return things
+
+
+def _is_for_all(thing: Thing) -> bool:
+    return not thing.values("validForMemberTier")
+
+
+def _is_valid(thing: Thing) -> bool:
+    until = thing.text("priceValidUntil") or ""
+    return _DATE.match(until) is None or until[:10] >= datetime.now(timezone.utc).date().isoformat()
+
+
+def _is_new(thing: Thing) -> bool:
+    return _USED.search(thing.text("itemCondition") or "") is None
 
 
 def _offers(product: Thing) -> Iterable[Thing]:
@@ -223,7 +253,7 @@ def _read(thing: Thing) -> Offer:
     regular: Money | None = None
     currency = _currency(thing)
     specifications = thing.things("priceSpecification")
-    for specification in specifications:
+    for specification in _whole_prices(specifications):
         amount = from_markup(specification.text("price", "minPrice"))
         kind = re.sub(r"[\W_]", "", (specification.text("priceType") or "").rpartition("/")[2]).lower()
         if kind.endswith(_REGULAR_TYPES):
@@ -237,6 +267,12 @@ def _read(thing: Thing) -> Offer:
     is_net = any(each.text("valueAddedTaxIncluded") == "false" for each in (thing, *specifications))
     is_unclear = bool(state) and availability is None
     return Offer(price, regular, currency, availability, is_unclear, is_zero, is_net)
+
+
+def _whole_prices(specifications: list[Thing]) -> list[Thing]:
+    """Return the specifications of whole prices: those of a measure come last, instalments and fees are left out."""
+    whole = [each for each in _preferred(specifications) if not each.values("priceComponentType")]
+    return sorted(whole, key=lambda each: bool(each.values("referenceQuantity")))
 
 
 def _currency(thing: Thing) -> str | None:
