@@ -33,6 +33,7 @@ from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
+from scrapy_ext.server.extraction.auto.fields.languages import settled_language
 from scrapy_ext.server.extraction.auto.fields.page_dates import Dates
 from scrapy_ext.server.extraction.auto.items import Article, Audio, DetailsMetadata, Image, Video
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_line
@@ -86,7 +87,7 @@ def extract(page: Page) -> Article:
         dateModifiedRaw=modified.raw if modified else None,
         authors=authors,
         breadcrumbs=breadcrumbs_of(page),
-        inLanguage=page.language_of(thing),
+        inLanguage=settled_language(page.language_of(thing), body.text),
         mainImage=pictures[0] if pictures else None,
         images=pictures,
         description=first((plain(described), thing.text("description") if thing else None)),

@@ -322,9 +322,18 @@ def _leave_out_links(runs: list[TextRun], kept: list[bool]) -> None:
             kept[position] = False
     for positions in lists.values():
         links = sum(_is_link(runs[position]) for position in positions)
-        if links >= MOST_ITEMS * len(positions):
+        if links >= MOST_ITEMS * len(positions) and not _is_announced(runs, positions):
             for position in positions:
                 kept[position] = False
+
+
+def _is_announced(runs: list[TextRun], positions: list[int]) -> bool:
+    """Return whether a list belongs to the sentence before it, which ends in a colon, and the text goes on below."""
+    before = runs[positions[0] - 1] if positions[0] else None
+    after = runs[positions[-1] + 1] if positions[-1] + 1 < len(runs) else None
+    if before is None or after is None or before.tag in HEADINGS:
+        return False
+    return before.text.endswith((":", "：")) and _prose(before) > 0 and _prose(after) > 0
 
 
 def _is_link(run: TextRun) -> bool:

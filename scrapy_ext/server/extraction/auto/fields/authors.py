@@ -45,7 +45,7 @@ _PROFILE, _LEADING, _LINE_LEADING, _NAMED_LEADING, _SIGNATURE = _VOCABULARY.patt
     "profile", "leading", "line_leading", "named_leading", "signature", flags=re.IGNORECASE
 )
 #: Words that lead a line of authors in one language and are ordinary words in others.
-_LEADING_BY_LANGUAGE: Final = {"ro": re.compile(r"De\s+")}
+_LEADING_BY_LANGUAGE: Final = {"ro": re.compile(r"De\s+"), "ca": re.compile(r"Per\s+")}
 #: Text behind a name in the same line.
 _TRAILING = _VOCABULARY.pattern("trailing")
 _SEPARATORS = _VOCABULARY.pattern("separators")
@@ -53,16 +53,20 @@ _SEPARATORS = _VOCABULARY.pattern("separators")
 _QUALIFICATION = _VOCABULARY.pattern("qualification", re.IGNORECASE)
 #: Job titles right behind a name, often in an element beside it.
 _TITLE_BEHIND = _VOCABULARY.pattern("title_behind")
+_TITLE_BEFORE = _VOCABULARY.pattern("title_before", re.IGNORECASE)
 _TITLE_AFTER_COMMA = _VOCABULARY.pattern("title_after_comma", re.IGNORECASE)
 _VAGUE_LABEL, _PICTURE_CREDIT = _VOCABULARY.patterns("vague_label", "picture_credit", flags=re.IGNORECASE)
 _DATED_LEADING = _VOCABULARY.pattern("dated_leading")
 _OFFICE, _NO_NAME, _AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
 _IN_PLACE = _VOCABULARY.pattern("in_place")
+_MAIL, _HANDLE = _VOCABULARY.patterns("mail", "handle")
+_HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han_author", "han_between")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 #: The end of a sentence, not of an abbreviation.
 _FULL_STOP = re.compile(r"(?<=[^\W\d_]{3})(?<!\bInc)(?<!\bLtd)(?<!\bPty)(?<!\bEsq)(?<!\bCorp)(?<!\bBros)\.$")
 _COLON = re.compile("[:：]")
+_BRACKETED = re.compile(r"[〔【［\[（(][^〕】］\]）)]{4,60}[〕】］\]）)]")
 
 
 def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] | None:
@@ -201,13 +205,19 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
     of_language = _LEADING_BY_LANGUAGE.get(page.language or "", _LINE_LEADING)
     # In other languages, a text has an author: "Text: Ida Holm".
     vague = _VAGUE_LABEL if page.language in (None, "", "en") else None
-    for place, (node, text) in enumerate(page.lines):
+    for place, (node, line) in enumerate(page.lines):
+        # In brackets, a byline begins the text: "〔記者王大文／台北報導〕".
+        bracketed = _BRACKETED.match(line)
+        text = bracketed.group() if bracketed else line
+        if len(text) > MAX_LINE_LENGTH:
+            continue
+        in_han = not text.isascii() and _HAN_BYLINE.search(text) is not None
         leading = next((each for each in (_LINE_LEADING, of_language) if each.match(text)), None)
         if leading is not None and vague is not None and vague.match(text) and not _has_credit(page, place):
             continue
-        if leading is not None and len(text) <= MAX_LINE_LENGTH and abs(focus.distance(node)) <= NEAR // 2:
-            found = names_in(text, leading, shown=True)
-            names = [name for name in found if _begins_name(name, text) and _words_of(name) <= 4]
+        if (in_han or leading is not None) and abs(focus.distance(node)) <= NEAR // 2:
+            found = names_in(text, leading or _LEADING, shown=True)
+            names = [name for name in found if (in_han or _begins_name(name, text)) and _words_of(name) <= 4]
             if names and not focus.elsewhere(node) and not focus.in_card(node):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
@@ -245,6 +255,10 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
     """
     if "://" in raw:
         return []
+    if not raw.isascii() and (names := _in_han_byline(one_line(raw)[:MAX_TEXT_LENGTH])):
+        return names
+    if shown:
+        raw = _MAIL.sub("", _HANDLE.sub("", raw)) or raw
     text = leading.sub("", one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|"))
     dated = _DATED_LEADING.match(text) if shown else None
     if dated is not None and (dated["ago"] or is_mostly_date(dated["day"])):
@@ -274,9 +288,16 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
     return names
 
 
+def _in_han_byline(text: str) -> list[str]:
+    """Return the names of a byline of a Chinese or Japanese paper, such as ``記者王大文／台北報導``."""
+    match = _HAN_AUTHOR.search(text)
+    names = next(filter(None, match.groups()), "") if match else ""
+    return [name for name in _HAN_BETWEEN.split(names) if name]
+
+
 def _without_title(text: str) -> str:
-    """Return a name without the job title behind it; unchanged where a comma separates them."""
-    name = _TITLE_BEHIND.sub("", text)
+    """Return a name without the job title before or behind it; unchanged where a comma separates them."""
+    name = _TITLE_BEFORE.sub("", _TITLE_BEHIND.sub("", text))
     return name if "," not in text and len(name.split()) >= 2 else text
 
 

@@ -1,8 +1,8 @@
 """Dates and times: read as people and machines write them, written as ISO 8601, never guessed.
 
 A date without a time gets midnight and, like a time without a zone, no zone. Of several statements of one day, one with
-a time counts. Where day and month are ambiguous, and neither the language nor the country of the page decides, there is
-no date.
+a time counts. Where day and month are ambiguous, and neither the language nor the country of the page decides, nor the day of
+the week nor other dates of the page, there is no date.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _VOCABULARY: Final = load_vocabulary("dates")
 _MORNING, _AFTERNOON = map(_VOCABULARY.text, ("morning", "afternoon"))
 _BEFORE_NOON, _AFTER_NOON = map(_VOCABULARY.text, ("before_noon", "after_noon"))
 _JOINING, _CLOCK, _BEFORE_DATE = map(_VOCABULARY.text, ("before_time", "clock", "before_date"))
+_WEEKDAY, _WEEKDAY_SIGN = map(_VOCABULARY.text, ("weekday", "weekday_sign"))
 _VIETNAMESE: Final = frozenset({"SA", "CH"})
 #: Hours from UTC of the zones with one meaning, by their names.
 _ZONES: Final = {zone: int(hours) for hours, zones in _VOCABULARY.groups("zones").items() for zone in zones}
@@ -39,12 +40,17 @@ _TIME: Final = rf"""
     (?:\s?(?P<clock>{_CLOCK})(?!\w))?
     (?:(?:\s?\((?=GMT|UTC))?\s?(?P<zone>[A-Za-z]{{1,4}}(?![\w/]))?\s?\(?(?P<offset>{_OFFSET})?\)?)?
 """
+#: Day of the week between a date and its time: ``星期五``, ``(金)``.
+_DAY: Final = rf"(?:[\s,，]{{0,2}}(?:[（(](?:{_WEEKDAY_SIGN}|{_WEEKDAY})[）)]|{_WEEKDAY}))?"
 #: A time right after a date; with another sign between, it must show that it is one.
-_AFTER = re.compile(rf"(?P<far>\s*[|·•–—/-])?[\s,T]{{0,3}}(?P<joining>{_JOINING})?\s*{_TIME}", re.VERBOSE)
+_AFTER = re.compile(rf"{_DAY}(?P<far>\s*[|·•–—/-])?[\s,T]{{0,3}}(?P<joining>{_JOINING})?\s*{_TIME}", re.VERBOSE)
 _BEFORE = re.compile(rf"{_TIME}[\s,]{{1,3}}(?:{_BEFORE_DATE})?\s*$", re.VERBOSE)
 _SURE_PARTS: Final = ("half", "early", "late", "am", "pm", "clock", "offset", "joining")
 #: Characters before a date that may hold its time.
 MAX_BEFORE: Final = 40
+_WEEKDAY_BEFORE = re.compile(rf"\b({_VOCABULARY.text('weekday_name')}),?\s*$", re.IGNORECASE)
+#: Characters before a date that may hold its day of the week.
+MAX_WEEKDAY: Final = 14
 
 
 class ClockTime(NamedTuple):
@@ -61,18 +67,20 @@ class ClockTime(NamedTuple):
 def time_beside(text: str, start: int, end: int, language: str | None = None) -> ClockTime | None:
     """Return the time right after the date at ``start`` to ``end`` of a text, else that right before it."""
     after = _AFTER.match(text, end)
-    if after is not None and (found := _clock_time(after, language)) is not None:
+    # ``Fri, 07/14/2023 - 10:30`` is a moment, whatever the sign between.
+    sure = _WEEKDAY_BEFORE.search(text, max(0, start - MAX_WEEKDAY), start) is not None
+    if after is not None and (found := _clock_time(after, language, sure=sure)) is not None:
         return found
     before = _BEFORE.search(text, max(0, start - MAX_BEFORE), start)
     return _clock_time(before, language) if before is not None else None
 
 
-def _clock_time(match: re.Match[str], language: str | None) -> ClockTime | None:
+def _clock_time(match: re.Match[str], language: str | None, *, sure: bool = False) -> ClockTime | None:
     parts = match.groupdict()
     if language != "vi":
         # In other languages the letters of its halves of the day are codes of countries.
         parts.update({name: None for name in ("early", "late") if parts[name] in _VIETNAMESE})
-    sure = any(parts.get(name) for name in _SURE_PARTS) or _zone(parts) is not None
+    sure = sure or any(parts.get(name) for name in _SURE_PARTS) or _zone(parts) is not None
     if (parts["dotted"] or parts.get("far")) and not sure:
         # ``5 May 2024 · 3:45`` may be the length of a film.
         return None
@@ -131,13 +139,14 @@ _SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(
 #: Dates as people write them.
 WRITTEN = re.compile(
     rf"""
-      (?<!\d)(?P<iso>{_YEAR}\.\s\d\d?\.\s\d\d?(?!\d)\.?|{_YEAR}\s?[-/.]\s?\d\d?\s?[-/.]\s?\d\d?(?!\d))
+      (?<!\d)(?P<iso>{_YEAR}\.\s\d\d?\.\s\d\d?(?!\d)\.?|{_YEAR}\s?[-/.]\s?\d\d?\s?[-/.]\s?\d\d?(?!\d)(?:\.(?=\s))?)
     | (?<!\d)(?P<solar>1[34]\d\d[-/]\d\d?[-/]\d\d?)(?!\d)
     | (?P<han>{_YEAR}\s?[年년]\s?\d\d?\s?[月월]\s?\d\d?\s?[日일]?)
     | (?P<era>(?:{"|".join(ERAS)})\s?(?:\d{{1,3}}|元)\s?年\s?\d\d?\s?月\s?\d\d?\s?日)
     | (?<!\d)(?P<numeric>\d\d?(?:\s/\s\d\d?\s/\s{_YEAR}|[-/.]\s?\d\d?[-/.]\s?(?:{_YEAR}|\d\d(?!\d|:\d))))(?!\d)
     | (?<!\d)(?P<viet>\d\d?\s?tháng\s?\d\d?(?:,|\s?năm)?\s?{_YEAR})(?!\d)
-    | (?<!\d)(?P<year_first>{_YEAR}[.,]?\s(?:(?:m|gada)\.?\s)?(?:\d\d?\.?\s{_MONTH}|{_MONTH}\s\d\d?(?![\d:])\.?))
+    | (?<!\d)(?P<year_first>{_YEAR}(?:[.,]|ko)?\s(?:(?:m|gada)\.?\s)?
+        (?:\d\d?\.?\s{_MONTH}|{_MONTH}\s\d\d?(?:an?\b)?(?![\d:])\.?))
     | (?<!\d)(?P<day_first>\d\d?(?:st|nd|rd|th|er|º|°|ª|\.|-а|-го)?(?:\s?(?:de\s|of\s|d['’]))?\s?{_MONTH},?\s
         (?:de\s|del\s|พ\.ศ\.\s)?{_ANY_YEAR})(?!\d)
     | (?<!\d)(?P<hyphened>\d\d?-{_MONTH}-{_YEAR})(?!\d)
@@ -153,7 +162,7 @@ _WITH_NAME: Final = _MONTH_FIRST_KINDS | {"year_first", "day_first", "hyphened",
 #: The name of the month of such a date, and its numbers.
 _NAME = re.compile(_MONTH)
 _JOINING_WORD = re.compile(
-    r"(?<=[\d.])(?:st|nd|rd|th|er|-го|-а)(?!\w)|\b(?:de|of|del|m|gada)\b\.?|พ\.ศ\.|\bd['’]", re.IGNORECASE
+    r"(?<=[\d.])(?:st|nd|rd|th|er|-го|-а|ko|an?)(?!\w)|\b(?:de|of|del|m|gada)\b\.?|พ\.ศ\.|\bd['’]", re.IGNORECASE
 )
 _ISO_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?=$|[T ])")
 #: What may follow a date for machines: the name of its zone in brackets.
@@ -247,7 +256,7 @@ def _of_people(text: str, page: Page) -> Date | None:
         elif kind == "viet":
             moment = _moment(numbers[::-1])
         elif kind == "numeric":
-            moment = _numeric(found, page)
+            moment = _numeric(found, page, text[max(0, match.start() - MAX_WEEKDAY) : match.start()])
         elif kind in {"short_day_first", "short_month_first"}:
             moment = _with_short_year(found, page)
         else:
@@ -262,17 +271,25 @@ def _of_people(text: str, page: Page) -> Date | None:
     return None
 
 
-def _numeric(text: str, page: Page) -> datetime | None:
+def _numeric(text: str, page: Page, before: str) -> datetime | None:
     first, second, year = (int(number) for number in _NUMBERS.findall(text))
     year = year if year >= 100 else _full_year(year)
     if first > 12 or first == second:
         return _moment([year, second, first])
     if second > 12:
         return _moment([year, first, second])
+    day_first, month_first = _moment([year, second, first]), _moment([year, first, second])
     order = _order(page)
     if order == "DMY" or (order is None and "." in text):
-        return _moment([year, second, first])
-    return _moment([year, first, second]) if order == "MDY" else None
+        return day_first
+    if order is None and (weekday := _WEEKDAY_BEFORE.search(before)):
+        named = _WEEKDAYS.index(weekday.group(1)[:3].lower())
+        fitting = [moment for moment in (day_first, month_first) if moment and moment.weekday() == named]
+        return fitting[0] if len(fitting) == 1 else None
+    return {"DMY": day_first, "MDY": month_first}.get(order or page.order_of_dates or "")
+
+
+_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 def _with_short_year(text: str, page: Page) -> datetime | None:
@@ -352,9 +369,16 @@ def is_mostly_date(text: str, language: str | None = None) -> bool:
     if len(text) > MAX_DATE_LENGTH + MAX_WORDS_LENGTH or not _NUMBERS.search(text):
         return False
     return any(
-        len(text) - len(match.group()) <= MAX_WORDS_LENGTH and _has_month(match, language)
+        _words_beside(match) <= MAX_WORDS_LENGTH and _has_month(match, language)
         for match in WRITTEN.finditer(in_ascii_digits(text))
     )
+
+
+def _words_beside(match: re.Match[str]) -> int:
+    """Return the number of characters beside a date and its time in their line."""
+    beside = len(match.string) - len(match.group())
+    time = time_beside(match.string, match.start(), match.end()) if beside > MAX_WORDS_LENGTH else None
+    return beside - (time.end - time.start) if time else beside
 
 
 def _has_month(match: re.Match[str], language: str | None) -> bool:

@@ -1,6 +1,7 @@
 """The dates of publication and change that a page states or shows.
 
-Structured data and metadata count first, then dates near the heading, by the words and names beside them.
+Structured data and metadata count first, then dates near the heading, by the words and names beside them; last, the day
+of publication in the address of the page, and the sentence about its last change below it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from scrapy_ext.server.extraction.auto.fields.dates import (
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import Parts
 from scrapy_ext.server.extraction.auto.page.sources import lowest, origin
+from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("dates")
@@ -50,6 +52,7 @@ _DATE_NAME = re.compile(r"\b(?:date|time|datum|fecha|datetime)\b")
 _COMMENTS = re.compile(
     r"(?:user[-_]?)?comments?(?:[-_]?(?:list|section|area|thread|body|item|box|wrap(?:per)?|content|\d+))?|commentlist"
 )
+_TITLED: Final = frozenset({"abbr", "span", "time"})
 #: Longest label of a date, in characters.
 MAX_LABEL_LENGTH: Final = 30
 
@@ -57,6 +60,9 @@ _PUBLISHED_METAS, _MODIFIED_METAS = map(_VOCABULARY.words, ("published_metas", "
 _DATE_NAMES: Final = _VOCABULARY.words("date_names")
 _PUBLISHED_NAME, _MODIFIED_NAME = _VOCABULARY.patterns("published_name", "modified_name")
 _MODIFIED_WORD, _PUBLISHED_WORD = _VOCABULARY.patterns("modified_word", "published_word", flags=re.IGNORECASE)
+_PAGE_CHANGED = _VOCABULARY.pattern("page_changed", re.IGNORECASE)
+#: The day in an address, in steps of the path or in one, before the step of the article.
+_DAY_OF_PATH = re.compile(r"/((?:19|20)\d\d)([/-])(\d\d)\2(\d\d)/[^/]+")
 
 
 class Dates:
@@ -69,9 +75,10 @@ class Dates:
         self._page = page
         self._article = article
         self._focus = focus
-        #: Comments below a page have dates of their own.
-        self._comments = Parts(
-            lambda node: any(map(_COMMENTS.fullmatch, page.names(node).split())), ends=focus.path.__contains__
+        #: Comments below a page, and messages and texts that it quotes, have dates of their own.
+        self._others = Parts(
+            lambda node: node.tag == "blockquote" or any(map(_COMMENTS.fullmatch, page.names(node).split())),
+            ends=focus.path.__contains__,
         )
 
     @cached_property
@@ -94,12 +101,25 @@ class Dates:
             (origin(article, *names), lambda: next(iter(stated), None)),
             ("meta", lambda: next(iter(of_metas), None)),
             ("shown date", lambda: lowest(self._shown(modified=modified))),
+            ("sentence about the page", self._of_page) if modified else ("address", self._of_address),
             form=lambda date: date.iso,
         )
         if first is None or first.has_time:
             return first
         others = (*stated, *of_metas, *self._exact_times(modified=modified))
         return next((date for date in others if date.has_time and date.iso[:10] == first.iso[:10]), first)
+
+    def _of_address(self) -> Date | None:
+        """Return the day in the address of the page."""
+        match = _DAY_OF_PATH.search(parts_of(self._page.url).path)
+        return machine_date("-".join(match.group(1, 3, 4))) if match else None
+
+    def _of_page(self) -> Date | None:
+        """Return the date of the sentence that says when the page was changed, wherever it stands."""
+        for _, text in self._page.numbered_lines:
+            if _PAGE_CHANGED.match(text) and (date := read(text, self._page)):
+                return date
+        return None
 
     def _shown(self, *, modified: bool) -> Iterator[tuple[float, Date]]:
         """Yield the dates that the page shows and names as wanted, with their distances from the heading."""
@@ -124,7 +144,11 @@ class Dates:
             node
             for node, text in page.numbered_lines
             if len(text) <= MAX_BYLINE_LENGTH
-            and ((len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language)) or _BYLINE.match(text))
+            and (
+                (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language))
+                or _BYLINE.match(text)
+                or _states_both(text)
+            )
         ]
         candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
         return [
@@ -142,7 +166,9 @@ class Dates:
 
     def _is_of_another(self, node: HtmlElement) -> bool:
         focus = self._focus
-        if focus.elsewhere(node) or focus.in_card(node) or self._comments.hold(node):
+        # The line below a post is of it, where its element has the classes of a microformat.
+        own = "published" in (node.get("class") or "").split() and _titled(node) is not None
+        if (focus.elsewhere(node) and not own) or focus.in_card(node) or self._others.hold(node):
             return True
         return focus.in_list_aside(node) and focus.in_linked_item(node)
 
@@ -190,7 +216,13 @@ def _texts(node: HtmlElement, *, modified: bool) -> tuple[str, ...]:
     inner = [time.get("datetime") for time in node.iter("time") if time.get("datetime")]
     # Several times in it are those of several things.
     own = inner[0] if len(inner) == 1 else node.get("datetime")
-    return (own or "", node.get("content") or "", text)
+    # Blogs write the time of day, and the whole date in the title: ``<abbr class=published title=...>``.
+    titled = _titled(node)
+    return (own or "", node.get("content") or "", titled.raw if titled else "", text)
+
+
+def _titled(node: HtmlElement) -> Date | None:
+    return machine_date(one_line(node.get("title"))[:MAX_TEXT_LENGTH]) if node.tag in _TITLED else None
 
 
 def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
@@ -214,6 +246,20 @@ def _has_both(text: str) -> bool:
         return False
     time = time_beside(text, date.start(), date.end())
     return _DIGIT.search(text, max(date.end(), time.end if time else 0)) is not None
+
+
+def _states_both(text: str) -> bool:
+    """Return whether a line has the dates of publication and change, the first at its start or behind its label."""
+    date = WRITTEN.search(in_ascii_digits(text))
+    if date is None or not _MODIFIED_WORD.search(text, date.end()) or not _has_both(text):
+        return False
+    return not date.start() or any(map(_is_published_label, _ends_of(text[: date.start()])))
+
+
+def _ends_of(text: str) -> Iterator[str]:
+    """Yield the last words of a text, up to three of them."""
+    words = text.split()
+    return (" ".join(words[-count:]) for count in (1, 2, 3))
 
 
 def _before_date(text: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -18,6 +19,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.page import Page, node_text
 from scrapy_ext.server.extraction.auto.page.layout import Parts, class_and_id, own_boxes, step_of, way_to
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_POSTS: Final = 500
@@ -51,6 +53,9 @@ _NO_TAGS: Final = frozenset({
     "i",
 })  # fmt: skip
 _CELLS: Final = frozenset({"td", "div", "li"})
+#: Elements of the parts of a post beside its text, and how many elements of a post are searched for them.
+_CELLS_OF_PARTS: Final = frozenset({"p", "div", "dl", "header", "footer"})
+MAX_PARTS: Final = 200
 _DIGITS = re.compile(r"\d+")
 
 
@@ -143,6 +148,7 @@ def _narrowed(groups: dict[str, list[HtmlElement]], name: str, lengths: _Lengths
     for _ in range(4):
         outer = set(nodes)
         length = lengths.of(nodes)
+        apart = sum(map(_length_of_parts, nodes))
         inner = []
         for inner_name, other in groups.items():
             is_sure = _worth(inner_name) == _PLAIN
@@ -151,13 +157,24 @@ def _narrowed(groups: dict[str, list[HtmlElement]], name: str, lengths: _Lengths
             if len(holders) < 0.8 * len(nodes) or max(holders.values()) > 1:
                 continue
             own = lengths.of(node for node in other if _holder(node, outer) is not None)
-            if most * length <= own < length:
+            if most * (length - apart) <= own < length:
                 inner.append((own, is_sure, other))
         if not inner:
             break
         # The outermost group first: a step too far would lose text.
         _, sure, nodes = max(inner, key=lambda each: each[0])
     return nodes
+
+
+def _length_of_parts(node: HtmlElement) -> int:
+    """Return the length of the parts of a post that are surely not of its text: its heading, author and signature."""
+    parts = [
+        part
+        for part in islice(node.iterdescendants("*"), MAX_PARTS)
+        if part.tag in HEADINGS or (part.tag in _CELLS_OF_PARTS and _NO_BODY.search(class_and_id(part)))
+    ]
+    inside = {inner for part in parts for inner in part.iterdescendants("*")}
+    return sum(len(node_text(part, MAX_BODY_LENGTH)) for part in parts if part not in inside)
 
 
 def _around_spans(nodes: list[HtmlElement]) -> list[HtmlElement]:

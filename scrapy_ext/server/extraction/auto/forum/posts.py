@@ -294,7 +294,15 @@ def _dated(page: Page) -> dict[int, None]:
 
 
 def _short_lines(page: Page) -> Iterator[tuple[int, str]]:
-    return ((page.order[node], text) for node, text in page.numbered_lines if len(text) <= MAX_DATE_LENGTH)
+    """Yield the short texts with a digit: lines, then those with elements in each other, as a name in bold often is."""
+    lines = {page.order[node]: text for node, text in page.numbered_lines}
+    yield from ((position, text) for position, text in lines.items() if len(text) <= MAX_DATE_LENGTH)
+    outline = page.outline
+    for position in sorted(page.numbered.difference(lines)):
+        if outline.ends[position] - position <= MAX_INSIDE + 1:
+            text = node_text(outline.nodes[position], MAX_DATE_LENGTH + 1)
+            if len(text) <= MAX_DATE_LENGTH:
+                yield position, text
 
 
 def _is_date(text: str) -> bool:

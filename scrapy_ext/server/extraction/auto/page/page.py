@@ -39,6 +39,11 @@ _NAMES_OF_TESTS: Final = frozenset({
 })  # fmt: skip
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
+#: Dates in numbers, in lines of this length at most, whose order one of several may show.
+_DATE_IN_NUMBERS = re.compile(r"(?<!\d)(\d\d?)([-/])(\d\d?)\2(?:19|20)\d\d(?!\d)")
+MAX_DATE_LINE_LENGTH: Final = 40
+#: Months of a year.
+_MONTHS: Final = 12
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])")
 _LANGUAGE_CODE = re.compile(r"[a-z]{2}(?=$|[-_])")
 
@@ -245,6 +250,17 @@ class Page:
     def numbered_lines(self) -> list[tuple[HtmlElement, str]]:
         """The lines with a digit: numbers, dates and prices are in no others."""
         return [line for line in self.lines if _DIGIT.search(line[1])]
+
+    @cached_property
+    def order_of_dates(self) -> str | None:
+        """``DMY`` or ``MDY`` where dates in numbers with a day above 12 show it, and none of them the other order."""
+        found = set()
+        for _, text in self.numbered_lines:
+            for match in _DATE_IN_NUMBERS.finditer(text) if len(text) <= MAX_DATE_LINE_LENGTH else ():
+                first, second = int(match.group(1)), int(match.group(3))
+                if (first > _MONTHS) != (second > _MONTHS):
+                    found.add("DMY" if first > _MONTHS else "MDY")
+        return found.pop() if len(found) == 1 else None
 
     @cached_property
     def numbered(self) -> frozenset[int]:
