@@ -179,6 +179,8 @@ def _is_outside(page: Page, node: HtmlElement) -> bool:
         or bool(names and (_OUTSIDE_NAME.search(names) or _AD_NAME.search(names)))
         or node.get("data-text-ad") is not None
         or node.get("role") in {"complementary", "navigation"}
+        # Answers to other questions are folded until somebody opens them.
+        or page.hides(node)
     )
 
 

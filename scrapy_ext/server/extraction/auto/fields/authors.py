@@ -61,6 +61,8 @@ _OFFICE, _NO_NAME, _AGENCY = _VOCABULARY.patterns("office", "no_name", "agency",
 _IN_PLACE = _VOCABULARY.pattern("in_place")
 _MAIL, _HANDLE = _VOCABULARY.patterns("mail", "handle")
 _HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han_author", "han_between")
+#: Words in names that begin with small letters.
+_PARTICLES: Final = frozenset(_VOCABULARY.words("particles"))
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 #: The end of a sentence, not of an abbreviation.
@@ -223,6 +225,18 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
     return []
 
 
+def names_of_line(text: str) -> list[str]:
+    """Return the names, of several words each, of a line that surely says who wrote: ``By Jane Doe • 3 May``."""
+    if len(text) > MAX_LINE_LENGTH or not _LINE_LEADING.match(text):
+        return []
+    names = names_in(text, _LINE_LEADING, shown=True)
+    return names if all(2 <= len(name.split()) <= 4 and all(map(_of_name, name.split())) for name in names) else []
+
+
+def _of_name(word: str) -> bool:
+    return word[:1].isupper() or word in _PARTICLES
+
+
 def _has_credit(page: Page, place: int) -> bool:
     """Return whether a line, or one beside it, credits the pictures of the page."""
     return any(_PICTURE_CREDIT.search(text[:MAX_LINE_LENGTH]) for _, text in page.lines[max(0, place - 1) : place + 2])
@@ -255,8 +269,8 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
     """
     if "://" in raw:
         return []
-    if not raw.isascii() and (names := _in_han_byline(one_line(raw)[:MAX_TEXT_LENGTH])):
-        return names
+    if not raw.isascii() and (in_han := _in_han_byline(one_line(raw)[:MAX_TEXT_LENGTH])):
+        return in_han
     if shown:
         raw = _MAIL.sub("", _HANDLE.sub("", raw)) or raw
     text = leading.sub("", one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|"))

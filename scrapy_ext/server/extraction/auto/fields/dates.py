@@ -1,8 +1,8 @@
 """Dates and times: read as people and machines write them, written as ISO 8601, never guessed.
 
 A date without a time gets midnight and, like a time without a zone, no zone. Of several statements of one day, one with
-a time counts. Where day and month are ambiguous, and neither the language nor the country of the page decides, nor the day of
-the week nor other dates of the page, there is no date.
+a time counts. Where day and month are ambiguous, and neither the language nor the country of the page decides, nor the
+day of the week, nor other dates of the page, there is no date.
 """
 
 from __future__ import annotations
@@ -119,6 +119,8 @@ def _of(difference: timedelta) -> timezone:
 MAX_TEXT_LENGTH: Final = 200
 #: A line that is mostly a date has no more characters than this beside it.
 MAX_WORDS_LENGTH: Final = 20
+#: The same beside a date and its time: a name. More is rather the first line of a post in a list of such.
+MAX_NAME_LENGTH: Final = 12
 #: No date is written with more characters.
 MAX_DATE_LENGTH: Final = 60
 #: Earlier years are placeholders.
@@ -369,16 +371,17 @@ def is_mostly_date(text: str, language: str | None = None) -> bool:
     if len(text) > MAX_DATE_LENGTH + MAX_WORDS_LENGTH or not _NUMBERS.search(text):
         return False
     return any(
-        _words_beside(match) <= MAX_WORDS_LENGTH and _has_month(match, language)
-        for match in WRITTEN.finditer(in_ascii_digits(text))
+        _is_most_of_line(match) and _has_month(match, language) for match in WRITTEN.finditer(in_ascii_digits(text))
     )
 
 
-def _words_beside(match: re.Match[str]) -> int:
-    """Return the number of characters beside a date and its time in their line."""
+def _is_most_of_line(match: re.Match[str]) -> bool:
+    """Return whether a date, or a date with its time, has few words beside it."""
     beside = len(match.string) - len(match.group())
-    time = time_beside(match.string, match.start(), match.end()) if beside > MAX_WORDS_LENGTH else None
-    return beside - (time.end - time.start) if time else beside
+    if beside <= MAX_WORDS_LENGTH:
+        return True
+    time = time_beside(match.string, match.start(), match.end())
+    return time is not None and beside - (time.end - time.start) <= MAX_NAME_LENGTH
 
 
 def _has_month(match: re.Match[str], language: str | None) -> bool:

@@ -39,12 +39,14 @@ from scrapy_ext.server.extraction.auto.jobs.names import (
 from scrapy_ext.server.extraction.auto.jobs.terms import (
     TextReader,
     employment_type,
+    is_in_thousands,
     is_of_jobs,
     rate_in,
     relative_date,
     remote_status,
     remote_status_of_title,
     salary_in,
+    salary_in_thousands,
     salary_of_markup,
     stated_remote,
     stated_type,
@@ -226,6 +228,7 @@ class _Extraction:
                 "label",
                 lambda: salary_in(self._labels.value("salary", currency_in), self._page_place),
             ),
+            ("label", lambda: salary_in_thousands(self._labelled("salary", is_in_thousands), self._page_place)),
             ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), self._page_place)),
             ("line near the heading", self._salary_of_lines),
             ("sentence about the salary", self._salary_of_sentences),
@@ -254,7 +257,7 @@ class _Extraction:
         return self._first(
             "employmentType",
             (origin(self._job, "employmentType"), lambda: stated_type(self._job)),
-            ("label", lambda: employment_type(self._labelled("type") or "")),
+            ("label", lambda: employment_type(self._labelled("type", employment_type) or "")),
             ("line near the heading", lambda: self._line(employment_type)),
         )
 
@@ -263,7 +266,9 @@ class _Extraction:
         return self._first(
             "remoteStatus",
             (origin(self._job, "jobLocationType"), lambda: stated_remote(self._job)),
-            ("label", lambda: remote_status(self._labelled("workplace") or "")),
+            ("label", lambda: remote_status(self._labelled("workplace", remote_status) or "")),
+            # "Type of work" is a label of either.
+            ("label of the type", lambda: remote_status(self._labelled("type", remote_status) or "")),
             ("location", lambda: remote_status(location or "")),
             ("title", lambda: remote_status_of_title(item.headline or "")),
             ("line near the heading", lambda: self._line(remote_status)),
@@ -327,8 +332,8 @@ class _Extraction:
     def _dated(self, name: str) -> Date | None:
         return read(self._labels.value(name, lambda text: read(text, self._page)), self._page)
 
-    def _labelled(self, name: str) -> str | None:
-        return self._labels.value(name, lambda text: len(text) <= MAX_NAME_LENGTH)
+    def _labelled(self, name: str, fits: Callable[[str], object] = bool) -> str | None:
+        return self._labels.value(name, lambda text: len(text) <= MAX_NAME_LENGTH and fits(text))
 
     def _named(self, whole: re.Pattern[str], parts: tuple[str, ...], fits: Callable[[str], bool] = bool) -> str | None:
         """Return the short text that fits, of the part with this name that is nearest to the heading."""

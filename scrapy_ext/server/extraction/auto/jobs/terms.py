@@ -180,6 +180,26 @@ def salary_in(text: str | None, place: Place) -> BaseSalary | None:
     )
 
 
+#: A range in thousands of yuan a month, and the number of months that are paid, as Chinese boards write it.
+_IN_THOUSANDS: Final = re.compile(
+    r"(\d{1,3}(?:\.\d)?)[kK]?\s?[-–~]\s?(\d{1,3}(?:\.\d)?)[kK](?:\s?/\s?月)?(?:\s?[·*×xX]\s?\d\d\s?薪)?"
+)
+
+
+def is_in_thousands(text: str) -> bool:
+    """Return whether a text is a range in thousands without a currency: ``15-25K·14薪``."""
+    return _IN_THOUSANDS.fullmatch(text) is not None
+
+
+def salary_in_thousands(text: str | None, place: Place) -> BaseSalary | None:
+    """Return the salary in such a text of a page of China; None of other countries."""
+    match = _IN_THOUSANDS.fullmatch(text or "")
+    if match is None or (place.language, place.country) != ("zh", "cn"):
+        return None
+    low, high = (_formatted(1000 * Decimal(amount)) for amount in match.groups())
+    return BaseSalary(raw=text, valueMin=low, valueMax=high, currency="CNY", rateType="monthly")
+
+
 def _range(text: str, amounts: list[Amount]) -> tuple[Amount, Amount]:
     """Return the ends of the first range, or else the first amount as both."""
     for low, high in pairwise(amounts):

@@ -11,7 +11,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields import images
-from scrapy_ext.server.extraction.auto.fields.authors import leads_to_author, names_in
+from scrapy_ext.server.extraction.auto.fields.authors import leads_to_author, names_in, names_of_line
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.prices import Money, is_money
 from scrapy_ext.server.extraction.auto.items import Author, Image
@@ -47,6 +47,8 @@ _NO_NAME = _VOCABULARY.pattern("no_name", re.IGNORECASE)
 _BEHIND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}url\(\s*[\"']?([^\"')]+)")
 #: Badges before a name, each a text of its own.
 _BADGE = _VOCABULARY.pattern("badge", re.IGNORECASE)
+#: Elements of lines; headlines and links may begin with the same words.
+_LINE_TAGS: Final = frozenset({"p", "div", "span", "small", "footer"})
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:]{5,8}\S*")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -144,6 +146,14 @@ class EntryContent:
             raw = node_text(node, MAX_LINE_LENGTH + 1)
             found = names_in(raw) if 0 < len(raw) <= MAX_LINE_LENGTH and not is_mostly_date(raw, self.language) else []
             if found:
+                return [Author(name=name, nameRaw=raw) for name in found]
+        return self._authors_of_lines()
+
+    def _authors_of_lines(self) -> list[Author] | None:
+        """Return the authors of a line behind the name that says so in words."""
+        for node in self.elements:
+            raw = node_text(node, MAX_LINE_LENGTH + 1) if node.tag in _LINE_TAGS else ""
+            if found := names_of_line(raw):
                 return [Author(name=name, nameRaw=raw) for name in found]
         return None
 

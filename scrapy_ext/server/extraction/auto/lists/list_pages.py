@@ -39,6 +39,7 @@ from scrapy_ext.server.extraction.auto.items import (
 )
 from scrapy_ext.server.extraction.auto.jobs.terms import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.cards import Card
+from scrapy_ext.server.extraction.auto.lists.leads import with_leads
 from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, form_of, things_of
 from scrapy_ext.server.extraction.auto.navigation.links import link_name
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
@@ -80,7 +81,7 @@ MOST_BEFORE: Final = 100
 def articles_on(page: Page) -> PageList:
     """Return the list of articles of a page; empty when it has none."""
     listed = find_list(page, _score_articles, things_of(page, *ARTICLE_TYPES), ENOUGH_FOR_ARTICLES)
-    return _with_probability(listed, "articles", page, {})
+    return _with_probability(with_leads(page, listed), "articles", page, {})
 
 
 def _score_articles(shape: Shape) -> float:

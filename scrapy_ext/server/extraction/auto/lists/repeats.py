@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, takewhile
 from typing import Final
@@ -226,6 +226,9 @@ def _entries(links: list[tuple[HtmlElement, str]]) -> list[ListEntry]:
 
 
 def _with_following(entries: list[ListEntry]) -> Iterable[ListEntry]:
+    if all(_is_defined(entry.node) for entry in entries):
+        # The term has the date, as in lists of news.
+        return [replace(entry, node=entry.node.getprevious(), following=(entry.node,)) for entry in entries]
     if entries[0].node.tag not in _SPLIT_ENTRIES:
         return entries
     nodes = {entry.node for entry in entries}
@@ -240,6 +243,12 @@ def _with_following(entries: list[ListEntry]) -> Iterable[ListEntry]:
             following.append(sibling)
         found.append(ListEntry(entry.node, entry.link, entry.url, tuple(following)))
     return found
+
+
+def _is_defined(node: HtmlElement) -> bool:
+    """Return whether an element is the definition of a term of its own."""
+    before = node.getprevious() if node.tag == "dd" else None
+    return before is not None and before.tag == "dt"
 
 
 def _joined(groups: list[Group], order: dict[HtmlElement, int]) -> list[Group]:

@@ -25,6 +25,8 @@ MAX_VALUE_LENGTH: Final = 1000
 MAX_PAIRS: Final = 600
 #: Values of one label.
 MAX_VALUES: Final = 20
+#: Larger elements with line breaks in them, in elements, are no sets of labels.
+MAX_BROKEN: Final = 60
 
 _TWO_PARTS: Final = frozenset({"li", "div", "p", "span", "a"})
 _LABELLED_LINE = re.compile(r"^([^:：]{2,50}?)\s*[:：]\s*(\S.{0,150})$")
@@ -80,10 +82,29 @@ def _all_pairs(page: Page) -> Iterator[Pair]:
     siblings = Counter(node.getparent() for node in parts)
     for node in parts:
         yield from _pair(node[0], node[1], listed=siblings[node.getparent()] > 1)
+    broken: set[HtmlElement] = set()
+    for node, text in _broken_lines(page):
+        if match := _LABELLED_LINE.match(text):
+            broken.add(node)
+            yield Pair(_label(match.group(1)), match.group(2).strip(), node, listed=False)
     for node, text in page.lines:
-        match = _LABELLED_LINE.match(text) if ":" in text or "：" in text else None
+        match = _LABELLED_LINE.match(text) if node not in broken and (":" in text or "：" in text) else None
         if match:
             yield Pair(_label(match.group(1)), match.group(2).strip(), node, listed=False)
+
+
+def _broken_lines(page: Page) -> Iterator[tuple[HtmlElement, str]]:
+    """Yield the lines of elements with line breaks in them: ``Place: <b>Leeds</b><br>Hours: <b>20</b>``."""
+    outline = page.outline
+    for parent in dict.fromkeys(outline.parents[at] for at, tag in enumerate(outline.tags) if tag == "br"):
+        if outline.ends[parent] - parent > MAX_BROKEN:
+            continue
+        pieces = [outline.texts[parent] or ""]
+        for child in outline.children(parent):
+            is_break = outline.tags[child] == "br"
+            pieces += ["\n" if is_break else " ".join(outline.texts_in(child)), outline.tails[child] or ""]
+        lines = "".join(piece if piece == "\n" else piece.replace("\n", " ") for piece in pieces).split("\n")
+        yield from ((outline.nodes[parent], line) for each in lines if (line := one_line(each)))
 
 
 def _label_like(node: HtmlElement) -> bool:

@@ -51,6 +51,12 @@ def test_a_box_about_the_author_is_no_card() -> None:
         ("홍길순 기자 hong@paper.example", ["홍길순"]),
         ("문화부 홍길순 선임기자", ["홍길순"]),
         ("本报记者 王小明", ["王小明"]),
+        ("記者王小明", ["王小明"]),
+        ("文／即時新聞綜合報導　攝影／王小明", ["即時新聞綜合報導 攝影／王小明"]),
+        ("聯合通訊 記者王小明、林大文／綜合報導", ["王小明", "林大文"]),
+        ("文・写真／山田ひろこ", ["山田ひろこ"]),
+        ("Staff Writer Ida Holm", ["Ida Holm"]),
+        ("Ida Holm @idaholm", ["Ida Holm"]),
     ],
 )
 def test_names_of_a_line(line: str, names: list[str]) -> None:
@@ -247,3 +253,18 @@ def test_a_question_beside_the_text_has_not_its_author(thing: dict[str, Any], fo
     html = f'<title>Cracks</title><script type="application/ld+json">{json.dumps(thing)}</script><h1>Cracks</h1><p>Why?'
     item = extract("article", html, "https://harbour.example/t/1")
     assert ("authors" in item, "datePublished" in item) == (found, found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "記者說明會",
+        "記者會上表示，這是好事",
+        "記者／綜合報導",
+        "文／編輯部",
+        "讀者來信（記者節）",
+        "[By the way, this is a note of nobody]",
+    ],
+)
+def test_a_chinese_line_about_reporters_names_none(line: str) -> None:
+    assert authors(f"<p>{line}</p><p>{'舊水閘昨日換上新的橡木閘門，小船可以再度通過。' * 5}</p>") == []

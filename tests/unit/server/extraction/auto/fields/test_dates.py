@@ -266,3 +266,65 @@ def test_the_time_of_a_change_is_that_of_the_day_named_before(line: str, iso: st
     changed = Dates(page, None, Focus(page, page.title)).modified
     assert changed is not None
     assert (changed.iso, changed.raw) == (iso, raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("Wed, 05/03/2023 - 09:15", "2023-05-03T09:15:00"),
+        ("Sunday 05/03/2023", "2023-03-05T00:00:00"),
+        # Both are a Tuesday.
+        ("Tue, 07/11/2023 - 17:57", None),
+        ("05/03/2023", None),
+        ("2024年5月3日（金）15:15", "2024-05-03T15:15:00"),
+        ("2024.05.03. 오후 3:15", "2024-05-03T15:15:00"),
+        ("2024ko maiatzaren 3an", "2024-05-03T00:00:00"),
+    ],
+)
+def test_the_day_of_the_week_decides_and_parts_no_time(text: str, iso: str | None) -> None:
+    assert moment(text) == iso
+
+
+@pytest.mark.parametrize(
+    ("others", "iso"),
+    [
+        ("<li>09-13-2020", "2020-09-11T00:00:00"),
+        ("<li>13/09/2020", "2020-11-09T00:00:00"),
+        ("<li>09-13-2020<li>13-09-2020", None),
+        ("<li>09-12-2020", None),
+        ("<p>The form of 13/09/2020 was sent back to everybody who had asked for one.", None),
+    ],
+)
+def test_other_dates_of_a_page_show_the_order_of_day_and_month(others: str, iso: str | None) -> None:
+    date = read("09-11-2020", Page(f"<html lang=en><ul><li>09-11-2020{others}</ul>", "https://example.com/a"))
+    assert (date.iso if date else None) == iso
+
+
+TEXT = "The old lock on the east canal has a new gate of oak, and boats may pass again after a pause of two years. " * 5
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "published", "modified"),
+    [
+        (
+            "/a",
+            "This story was first published on Jul 25, 2020 and last updated on Sep 5, 2020.",
+            "2020-07-25",
+            "2020-09-05",
+        ),
+        ("/a", "The report was published on Jul 25, 2020.", None, None),
+        ("/a", "The rule of Jul 25, 2020 was updated on Sep 5, 2020.", None, None),
+        ("/a", "This page was last edited on 18 April 2020, at 00:05 (UTC).", None, "2020-04-18"),
+        ("/2024/05/03/gate", "By Ada Berg", "2024-05-03", None),
+        ("/2024-05-03/gate", "By Ada Berg", "2024-05-03", None),
+        ("/2024/05/03/", "By Ada Berg", None, None),
+        ("/2024/05/33/gate", "By Ada Berg", None, None),
+        ("/docs/2024-05-03-release", "By Ada Berg", None, None),
+        ("/a", "<blockquote>The gate is in. <a href=/m>April 2, 2019</a></blockquote>", None, None),
+    ],
+)
+def test_dates_of_sentences_and_addresses(path: str, line: str, published: str | None, modified: str | None) -> None:
+    page = Page(f"<html lang=en><h1>The gate</h1><p>{line}</p><p>{TEXT}</p>", f"https://example.com{path}")
+    dates = Dates(page, None, Focus(page, "The gate"))
+    assert (dates.published and dates.published.iso[:10]) == published
+    assert (dates.modified and dates.modified.iso[:10]) == modified

@@ -327,3 +327,18 @@ def test_links_to_persons_are_authors_behind_by_alone(line: str, author: str | N
     assert [[each["name"] for each in article.get("authors", ())] for article in articles] == [
         [author] * bool(author)
     ] * 4
+
+
+def test_a_lead_of_another_form_or_without_a_date_is_no_entry() -> None:
+    river = entries(
+        "<article><h3><a href=/2024/05/s-{n}>{title}</a></h3><time datetime=2024-05-0{day}>x</time></article>"
+    )
+    leads = (
+        "<section><h2><a href=/2024/05/lead>The lead story of the day with a date</a></h2>"
+        "<time datetime=2024-05-09>x</time></section>"
+        "<div class=u><h2><a href=/2024/05/undated>A story of the same form without a date</a></h2></div>"
+        "<div class=o><h3><a href=/shop/offer>An offer in the shop with a date</a></h3>"
+        "<time datetime=2024-05-09>x</time></div>"
+    )
+    found = extract("articleList", FRAME.format(f"{leads}<div>{river}</div>"), URL)["articles"]
+    assert [article["headline"] for article in found] == ["The lead story of the day with a date", *HEADLINES]
