@@ -119,8 +119,6 @@ def _of(difference: timedelta) -> timezone:
 MAX_TEXT_LENGTH: Final = 200
 #: A line that is mostly a date has no more characters than this beside it.
 MAX_WORDS_LENGTH: Final = 20
-#: The same beside a date and its time: a name. More is rather the first line of a post in a list of such.
-MAX_NAME_LENGTH: Final = 12
 #: No date is written with more characters.
 MAX_DATE_LENGTH: Final = 60
 #: Earlier years are placeholders.
@@ -371,17 +369,9 @@ def is_mostly_date(text: str, language: str | None = None) -> bool:
     if len(text) > MAX_DATE_LENGTH + MAX_WORDS_LENGTH or not _NUMBERS.search(text):
         return False
     return any(
-        _is_most_of_line(match) and _has_month(match, language) for match in WRITTEN.finditer(in_ascii_digits(text))
+        len(text) - len(match.group()) <= MAX_WORDS_LENGTH and _has_month(match, language)
+        for match in WRITTEN.finditer(in_ascii_digits(text))
     )
-
-
-def _is_most_of_line(match: re.Match[str]) -> bool:
-    """Return whether a date, or a date with its time, has few words beside it."""
-    beside = len(match.string) - len(match.group())
-    if beside <= MAX_WORDS_LENGTH:
-        return True
-    time = time_beside(match.string, match.start(), match.end())
-    return time is not None and beside - (time.end - time.start) <= MAX_NAME_LENGTH
 
 
 def _has_month(match: re.Match[str], language: str | None) -> bool:

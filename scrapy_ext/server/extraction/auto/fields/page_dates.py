@@ -53,6 +53,8 @@ _COMMENTS = re.compile(
     r"(?:user[-_]?)?comments?(?:[-_]?(?:list|section|area|thread|body|item|box|wrap(?:per)?|content|\d+))?|commentlist"
 )
 _TITLED: Final = frozenset({"abbr", "span", "time"})
+#: Most words of a name before a date.
+MAX_NAME_WORDS: Final = 4
 #: Longest label of a date, in characters.
 MAX_LABEL_LENGTH: Final = 30
 
@@ -148,6 +150,7 @@ class Dates:
                 (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language))
                 or _BYLINE.match(text)
                 or _states_both(text)
+                or _is_behind_name(text)
             )
         ]
         candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
@@ -254,6 +257,15 @@ def _states_both(text: str) -> bool:
     if date is None or not _MODIFIED_WORD.search(text, date.end()) or not _has_both(text):
         return False
     return not date.start() or any(map(_is_published_label, _ends_of(text[: date.start()])))
+
+
+def _is_behind_name(text: str) -> bool:
+    """Return whether a line is a name with a date and its time behind it: ``Ada Berg, 03.05.24, 10:15 Uhr``."""
+    date = WRITTEN.search(in_ascii_digits(text))
+    time = time_beside(text, date.start(), date.end()) if date else None
+    words = text[: date.start()].split() if date else []
+    is_name = 2 <= len(words) <= MAX_NAME_WORDS and all(word[:1].isupper() for word in words)
+    return is_name and time is not None and not text[time.end :].strip()
 
 
 def _ends_of(text: str) -> Iterator[str]:
