@@ -229,7 +229,8 @@ def names_of_line(text: str) -> list[str]:
     """Return the names, of several words each, of a line that surely says who wrote: ``By Jane Doe • 3 May``."""
     if len(text) > MAX_LINE_LENGTH or not _LINE_LEADING.match(text):
         return []
-    names = names_in(text, _LINE_LEADING, shown=True)
+    # Behind a comma is the medium or a degree.
+    names = [name.partition(",")[0] for name in names_in(text, _LINE_LEADING, shown=True)]
     return names if all(2 <= len(name.split()) <= 4 and all(map(_of_name, name.split())) for name in names) else []
 
 

@@ -53,6 +53,7 @@ _COMMENTS = re.compile(
     r"(?:user[-_]?)?comments?(?:[-_]?(?:list|section|area|thread|body|item|box|wrap(?:per)?|content|\d+))?|commentlist"
 )
 _TITLED: Final = frozenset({"abbr", "span", "time"})
+_BEFORE_DIGIT = re.compile(r"\D{1,60}")
 #: Most words of a name before a date.
 MAX_NAME_WORDS: Final = 4
 #: Longest label of a date, in characters.
@@ -253,19 +254,22 @@ def _has_both(text: str) -> bool:
 
 def _states_both(text: str) -> bool:
     """Return whether a line has the dates of publication and change, the first at its start or behind its label."""
-    date = WRITTEN.search(in_ascii_digits(text))
-    if date is None or not _MODIFIED_WORD.search(text, date.end()) or not _has_both(text):
+    # Most lines have no such word, which is found much faster than their date.
+    date = WRITTEN.search(in_ascii_digits(text)) if _MODIFIED_WORD.search(text) else None
+    if date is None or not _has_both(text):
         return False
     return not date.start() or any(map(_is_published_label, _ends_of(text[: date.start()])))
 
 
 def _is_behind_name(text: str) -> bool:
     """Return whether a line is a name with a date and its time behind it: ``Ada Berg, 03.05.24, 10:15 Uhr``."""
-    date = WRITTEN.search(in_ascii_digits(text))
+    words = _BEFORE_DIGIT.match(text)
+    before = words.group().split() if words else []
+    if not 2 <= len(before) <= MAX_NAME_WORDS or not all(word[:1].isupper() for word in before):
+        return False
+    date = WRITTEN.match(in_ascii_digits(text), words.end() if words else 0)
     time = time_beside(text, date.start(), date.end()) if date else None
-    words = text[: date.start()].split() if date else []
-    is_name = 2 <= len(words) <= MAX_NAME_WORDS and all(word[:1].isupper() for word in words)
-    return is_name and time is not None and not text[time.end :].strip()
+    return time is not None and not text[time.end :].strip()
 
 
 def _ends_of(text: str) -> Iterator[str]:

@@ -147,10 +147,11 @@ class EntryContent:
             found = names_in(raw) if 0 < len(raw) <= MAX_LINE_LENGTH and not is_mostly_date(raw, self.language) else []
             if found:
                 return [Author(name=name, nameRaw=raw) for name in found]
-        return self._authors_of_lines()
+        return None
 
-    def _authors_of_lines(self) -> list[Author] | None:
-        """Return the authors of a line behind the name that says so in words."""
+    @cached_property
+    def authors_of_line(self) -> list[Author] | None:
+        """The authors of a line that says who wrote the entry, where no element is named so."""
         for node in self.elements:
             raw = node_text(node, MAX_LINE_LENGTH + 1) if node.tag in _LINE_TAGS else ""
             if found := names_of_line(raw):

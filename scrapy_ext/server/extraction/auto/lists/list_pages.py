@@ -270,7 +270,7 @@ def _article(page: Page, listed: PageList, url: str, thing: Thing | None, card: 
         headline=first((card.name if card else None, one_line(thing.text("headline", "name")) if thing else None)),
         datePublished=date.iso if date else None,
         datePublishedRaw=date.raw if date else None,
-        authors=authors_in(page, thing) or (shown.authors if shown else None),
+        authors=authors_in(page, thing) or ((shown.authors or shown.authors_of_line) if shown else None),
         articleBody=_body(thing, card),
         mainImage=pictures[0] if pictures else None,
         images=pictures or None,
