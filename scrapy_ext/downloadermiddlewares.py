@@ -36,6 +36,7 @@ from scrapy_ext.crawl.extraction.without_effect import warnings_of
 from scrapy_ext.crawl.frontier.marks import mark_added, note_headers
 from scrapy_ext.crawl.session.scrapy_engine import on_apart, on_closing, on_fetched
 from scrapy_ext.crawl.session.session import Session
+from scrapy_ext.logformatter import ErrorFilter
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ class _NoBrowserError(Exception):
         )
 
 
-class _DownloadErrorFilter(logging.Filter):
+class _DownloadErrorFilter(ErrorFilter):
     """Log filter that reports a request that failed through the service in one line, without Scrapy's traceback, which
     would precede the message."""
 

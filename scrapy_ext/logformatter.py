@@ -18,6 +18,10 @@ _PAGES: Final = logging.getLogger("scrapy.core.engine")
 _ITEMS: Final = logging.getLogger("scrapy.core.scraper")
 
 
+class ErrorFilter(logging.Filter):
+    """A filter that takes errors alone: records below that level need not be made for it."""
+
+
 class QuietLogFormatter(LogFormatter):
     """A ``LOG_FORMATTER`` without records of pages and items that no handler takes.
 
@@ -41,7 +45,7 @@ class QuietLogFormatter(LogFormatter):
 def _is_taken(logger: logging.Logger) -> bool:
     """Return true if a filter of a logger or a handler gets its DEBUG records. Not kept, since handlers may come and go
     during a crawl."""
-    if logger.filters:
+    if not all(isinstance(each, ErrorFilter) for each in logger.filters):
         return True
     ancestor: logging.Logger | None = logger
     while ancestor is not None:

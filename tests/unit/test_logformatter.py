@@ -9,6 +9,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.logformatter import LogFormatter
 
+from scrapy_ext.downloadermiddlewares import ExtractMiddleware
 from scrapy_ext.logformatter import QuietLogFormatter
 from tests.support.crawlers import get_crawler
 
@@ -72,6 +73,15 @@ def test_records_are_made_for_a_filter_of_their_logger(monkeypatch: pytest.Monke
     only_handler(monkeypatch)
     monkeypatch.setattr(logging.getLogger("scrapy.core.scraper"), "filters", [lambda _record: False])
     assert made() == (False, True)
+
+
+def test_no_record_is_made_for_the_filter_of_errors_of_the_extraction_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    only_handler(monkeypatch)
+    monkeypatch.setattr(logging.getLogger("scrapy.core.scraper"), "filters", [])
+    crawler = get_crawler(settings_dict=ADDONS | {"EXTRACT_API_URL": "http://service.example", "EXTRACT_API_KEY": "k"})
+    ExtractMiddleware.from_crawler(crawler)
+    assert len(logging.getLogger("scrapy.core.scraper").filters) == 1
+    assert made() == (False, False)
 
 
 def test_the_add_on_sets_it_unless_the_project_has_one() -> None:
