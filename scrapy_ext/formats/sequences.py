@@ -98,7 +98,9 @@ class XmlEncoder(Encoder):
     def _block(self, records: Page) -> bytes:
         text = b",".join(records)
         values = _XmlValues(may_have_controls=may_have_controls(text))
-        return "\n".join([*values.of(_decode_records(b"[%b]" % text)).whole(), ""]).encode()
+        head, texts, tail = values.of(_decode_records(b"[%b]" % text))
+        between = f"{tail}\n{head}"
+        return f"{head}{between.join(texts)}{tail}\n".encode()
 
     def end(self) -> bytes:
         return b"</data></array></value></param></params>\n"
