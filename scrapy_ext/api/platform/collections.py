@@ -43,6 +43,9 @@ class CollectionType(str, Enum):
         return COPIES if self in (CollectionType.VERSIONED_STORE, CollectionType.VERSIONED_CACHED_STORE) else 1
 
 
+_TYPES: Final = {kind.value: kind for kind in CollectionType}
+
+
 class CollectionName(msgspec.Struct):
     """A line of ``/collections/<project>/list``."""
 
@@ -60,11 +63,10 @@ class Count(msgspec.Struct, omit_defaults=True):
 
 def parse_type(text: str) -> CollectionType:
     """Read a type; raises :class:`ContractError`."""
-    try:
-        return CollectionType(text)
-    except ValueError:
-        choices = ", ".join(kind.value for kind in CollectionType)
-        raise refused("type", f"must be one of {choices}, got {text[:60]!r}", "Use one of these.") from None
+    kind = _TYPES.get(text)
+    if kind is None:
+        raise refused("type", f"must be one of {', '.join(_TYPES)}, got {text[:60]!r}", "Use one of these.")
+    return kind
 
 
 def check_name(name: str, field: str = "name") -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import socket
 import time
 from collections import deque
@@ -58,7 +57,7 @@ _REQUEST: Final = 4 * limits.KIB
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES: Final = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode() for each in HTTPStatus}
 #: Characters that would end a header, or that are invalid in it.
-_CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_CONTROLS: Final = bytes({*range(0x20), 0x7F} - {ord("\t")})
 _WATCHED: Final = tuple(path.encode() for path in ALWAYS)
 
 
@@ -401,15 +400,13 @@ class BoundedProtocol(HttpToolsProtocol):
             return False
         if len(body) > limits.SEND_BUFFER or self.flow.write_paused or cycle.scope["method"] == "HEAD":
             return False
-        parts = [line]
-        for name, value in (*cycle.default_headers, *headers):
-            if _CONTROL.search(name) or _CONTROL.search(value):
-                return False
-            parts += (name, b": ", value, b"\r\n")
-        parts += (b"\r\n", body)
+        lines = list(map(b": ".join, (*cycle.default_headers, *headers)))
+        text = b"".join(lines)
+        if len(text.translate(None, _CONTROLS)) != len(text):
+            return False
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
-        self.transport.write(b"".join(parts))
+        self.transport.write(b"%b%b\r\n\r\n%b" % (line, b"\r\n".join(lines), body))
         cycle.message_event.set()
         self.on_response_complete()
         return True
