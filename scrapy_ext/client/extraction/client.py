@@ -232,7 +232,7 @@ class ExtractClient:
         failures, transport = Failures(self._rounds), self.transport
         while True:
             # Until the service has answered once, no other request goes in the place of a failed one.
-            async with self._limiter.permit(call.domain, again=failures.total > 0 and self.is_there):
+            with await self._limiter.permit(call.domain, again=failures.total > 0 and self.is_there):
                 with client_span("POST", f"{transport.url}/extract", transport.path, failures.total) as span:
                     attempt = await self._attempt(fields, body, call, ledger_key, span.headers)
                     if span.is_recorded:

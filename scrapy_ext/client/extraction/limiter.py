@@ -8,8 +8,8 @@ scheduler. One that only waits for its turn is sent, as it is by Scrapy.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from enum import IntEnum
 
 from scrapy_ext.api.extraction.problems import Scope
@@ -121,11 +121,14 @@ class Limiter:
         if self._state and self._ends(domain):
             raise Closing
 
-    @asynccontextmanager
-    async def permit(self, domain: str, *, again: bool = False) -> AsyncIterator[None]:
-        """Wait for the permit to send a request, which lasts as long as the context. ``again``: it had one before.
+    async def permit(self, domain: str, *, again: bool = False) -> AbstractContextManager[None]:
+        """Wait for the permit to send a request; return the context for which it lasts. ``again``: it had one before.
         Raises :class:`Closing`."""
         await self._admitted(domain, again)
+        return self._permitted(domain, again=again)
+
+    @contextmanager
+    def _permitted(self, domain: str, *, again: bool) -> Iterator[None]:
         if again:
             self._repeated += 1
             self.on_held()

@@ -114,7 +114,6 @@ class Connection(asyncio.BufferedProtocol):
     # ── one request ──
 
     def send(self, written: bytes) -> None:
-        self._begin()
         self._is_asked = True
         self._transport.write(written)
 

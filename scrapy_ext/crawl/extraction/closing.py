@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, NamedTuple, TypeVar
 
 from scrapy.crawler import Crawler
 
@@ -17,6 +16,8 @@ from scrapy_ext.client.extraction.errors import AccountSuspendedError, KeyRefuse
 from scrapy_ext.client.extraction.ledger import LedgerError
 from scrapy_ext.client.extraction.limiter import Closing
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, Timeout, timeout_at
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -72,14 +73,13 @@ class StopGrace:
         self._ends_at: float | None = None
         self._is_reported = False
 
-    @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """Run a request; raises :class:`Closing` if it does not end within the grace time."""
+    async def run(self, request: Awaitable[T]) -> T:
+        """Return the outcome of a request; raises :class:`Closing` if it does not end within the grace time."""
         deadline = timeout_at(self._ends_at)
         self._under_way.add(deadline)
         try:
             async with deadline:
-                yield
+                return await request
         except TIMEOUT_ERRORS:
             if not deadline.expired():
                 raise

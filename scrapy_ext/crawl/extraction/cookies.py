@@ -26,6 +26,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from email.utils import formatdate
+from functools import cached_property
 from http.cookiejar import Cookie
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -263,10 +264,11 @@ class CrawlCookies:
         return middleware.jars[request.meta.get("cookiejar")] if middleware is not None else None
 
     def _middleware(self, request: Request) -> CookiesMiddleware | None:
-        if request.meta.get("dont_merge_cookies"):
-            return None
-        found: CookiesMiddleware | None = self._crawler.get_downloader_middleware(CookiesMiddleware)
-        return found
+        return None if request.meta.get("dont_merge_cookies") else self._of_scrapy
+
+    @cached_property
+    def _of_scrapy(self) -> CookiesMiddleware | None:
+        return self._crawler.get_downloader_middleware(CookiesMiddleware)
 
 
 def _is_readable(cookie: object) -> bool:

@@ -52,8 +52,10 @@ def without_doubts(fields: Mapping[str, Any], result: dict[str, Any]) -> dict[st
     """Return the result of a request without what is below its ``minProbability``. A service may have left it out, and
     one may accept the field and ignore it, or have a ``leftOut`` of its own."""
     least = fields.get(MIN_PROBABILITY)
+    if least is None:
+        return result
     kind = next((kind for kind in EXTRACT_TYPES if isinstance(result.get(kind), Mapping)), None)
-    if least is None or kind is None:
+    if kind is None:
         return result
     item, left_out = without_doubtful(kind, result[kind], least)
     if not left_out and isinstance(result.get(LEFT_OUT), Mapping):

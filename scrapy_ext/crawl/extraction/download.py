@@ -8,8 +8,8 @@ waits for its turn; with the result, ``headers_received``, ``bytes_received`` wi
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
@@ -30,7 +30,6 @@ from scrapy_ext.compatibility.scrapy import (
     DownloadTimeoutError,
     ResponseDataLossError,
 )
-from scrapy_ext.crawl.extraction.closing import StopGrace
 from scrapy_ext.crawl.session.scrapy_engine import DownloaderSlots
 from scrapy_ext.telemetry.spans import Span, request_span
 
@@ -61,34 +60,25 @@ class Downloads:
         self._crawler = crawler
         self._span_attributes = span_attributes
         self._slots = DownloaderSlots(crawler)
-        self._grace = StopGrace(crawler)
 
-    @asynccontextmanager
-    async def of(self, request: Request, host: str) -> AsyncIterator[Span]:
+    @contextmanager
+    def of(self, request: Request, host: str) -> Iterator[Span]:
         """Run a request with its span, and with its first and its last signal around the time that it spends in the
-        service.
-
-        Raises errors of the service also as Scrapy's, and those of :meth:`StopGrace.held`.
-        """
+        service. Raises errors of the service also as Scrapy's."""
         request.meta["download_slot"] = host
-        async with self._grace.held():
-            with request_span(request.method, request.url, self._span_attributes) as span:
-                self._slots.enter(host, request)
-                self._send(signals.request_reached_downloader, request=request)
-                try:
-                    yield span
-                except ExtractError as error:
-                    marked = as_scrapys(error)
-                    if marked is error:
-                        raise
-                    raise marked from error.__cause__
-                finally:
-                    self._slots.leave(host, request)
-                    self._send(signals.request_left_downloader, request=request)
-
-    def begin_grace(self) -> None:
-        """Begin the grace time of the requests under way, if the spider was stopped from outside."""
-        self._grace.begin()
+        with request_span(request.method, request.url, self._span_attributes) as span:
+            self._slots.enter(host, request)
+            self._send(signals.request_reached_downloader, request=request)
+            try:
+                yield span
+            except ExtractError as error:
+                marked = as_scrapys(error)
+                if marked is error:
+                    raise
+                raise marked from error.__cause__
+            finally:
+                self._slots.leave(host, request)
+                self._send(signals.request_left_downloader, request=request)
 
     def received(self, request: Request, response: Response, span: Span) -> Response:
         """Send the signals of a response, and record it in the span. If a handler raises ``StopDownload``, return the

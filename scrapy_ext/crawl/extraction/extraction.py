@@ -23,7 +23,7 @@ from scrapy.utils.job import job_dir
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
 from scrapy_ext.client.extraction.errors import BanError
-from scrapy_ext.crawl.extraction.closing import CrawlEnd, end_of
+from scrapy_ext.crawl.extraction.closing import CrawlEnd, StopGrace, end_of
 from scrapy_ext.crawl.extraction.content import is_routed
 from scrapy_ext.crawl.extraction.cookies import CrawlCookies
 from scrapy_ext.crawl.extraction.doubtful import Doubts, without_doubts
@@ -51,6 +51,7 @@ class Extraction:
         self._plan = Plan(crawler, self._cookies)
         self._service = Service(crawler, session)
         self._downloads = Downloads(crawler, session.span_attributes)
+        self._grace = StopGrace(crawler)
         self._browser_hosts = BrowserHosts()
         self._rules = RuleReports()
         self._doubts = Doubts()
@@ -73,12 +74,15 @@ class Extraction:
             return None
         host = host_of(request)
         self.limiter.check_open(host)
-        async with self._downloads.of(request, host) as span:
+        exchange, response = await self._grace.run(self._downloaded(request, host))
+        return self._redirects.finish(exchange, response, self._service.accepted)
+
+    async def _downloaded(self, request: Request, host: str) -> tuple[Exchange, Response]:
+        with self._downloads.of(request, host) as span:
             exchange = self._plan.exchange(request, host, await self._service.opened())
             response = await self._page(exchange)
             self.has_response = True
-            response = self._downloads.received(request, response, span)
-        return self._redirects.finish(exchange, response, self._service.accepted)
+            return exchange, self._downloads.received(request, response, span)
 
     async def _page(self, exchange: Exchange) -> Response:
         """Return the page of an exchange; if it needs the browser, the page of its exchange by browser."""
@@ -157,7 +161,7 @@ class Extraction:
         has_queue = session.items is not None or bool(job_dir(self._crawler.settings))
         is_stopped = not self._crawler.crawling or (session.group is not None and session.ending.has_failed)
         self.limiter.wind_up(at_once=has_queue and is_stopped)
-        self._downloads.begin_grace()
+        self._grace.begin()
 
     def keep_answers(self, request: Request) -> None:
         """Keep the answers of a request that returns to the queue: its next run needs them."""

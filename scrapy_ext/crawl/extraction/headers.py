@@ -113,9 +113,7 @@ def header_field(request: Request, defaults: DefaultHeaders, *, by_http: bool) -
 def left_out(request: Request, omitted: Collection[str]) -> tuple[str, ...]:
     """Return the names of headers that a site must not get: those of the request that are None, and of ``omitted``
     those that it does not set."""
-    if not omitted and all(request.headers.values()):
-        return ()
-    own = [as_text(name) for name, values in request.headers.items() if not values]
+    own = [as_text(name) for name, values in lines_of(request.headers) if not values]
     return (*own, *(name for name in omitted if name not in request.headers))
 
 
@@ -132,7 +130,7 @@ def omitted_field(omitted: Collection[str], accepted: Collection[str], *, by_htt
 
 def _headers(request: Request, defaults: DefaultHeaders) -> Iterable[tuple[bytes, list[bytes]]]:
     own = own_names(request)
-    for name, values in lines_of(request):
+    for name, values in lines_of(request.headers):
         if not values or name in NOT_SENT:
             continue
         if name not in own and all((name, value) in defaults for value in values):

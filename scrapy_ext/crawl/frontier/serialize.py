@@ -26,7 +26,7 @@ from scrapy import Request, Spider
 from scrapy.http import FormRequest, Headers, JsonRequest, XmlRpcRequest
 
 from scrapy_ext.crawl.commit.tracking import RETURNED_KEY
-from scrapy_ext.crawl.frontier.marks import AddedValue, from_stored, is_added, to_stored
+from scrapy_ext.crawl.frontier.marks import AddedValue, from_stored, is_added, lines_of, to_stored
 from scrapy_ext.crawl.session.scrapy_engine import values_of
 
 VERSION: Final = 1
@@ -173,7 +173,7 @@ def _tagged(type: str, value: object) -> dict[str, Any]:
 def _headers(headers: Headers) -> dict[str, list[str]]:
     return {
         key.decode("latin-1"): [value.decode("latin-1") for value in values if value is not None]
-        for key, values in headers.items()
+        for key, values in lines_of(headers)
         # Scrapy adds them again.
         if not is_added(values)
     }

@@ -51,11 +51,10 @@ async def _handle(
 ) -> None:
     """Handle the outputs of a callback, as ``Scraper.handle_spider_output_async``."""
     scraper = crawler.engine.scraper
-    outputs: Iterable[Any] | AsyncIterator[Any]
     if isinstance(result, AsyncIterator):
         outputs = aiter_errback(result, scraper.handle_spider_error, request, response)
     else:
-        outputs = iter_errback(result, scraper.handle_spider_error, request, response)
+        outputs = as_async_generator(iter_errback(result, scraper.handle_spider_error, request, response))
 
     async def process(output: object) -> None:
         if isinstance(output, Request):
@@ -83,14 +82,14 @@ class Outputs:
         self._is_filled = False
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def handle(self, outputs: Iterable[Any] | AsyncIterator[Any]) -> None:
+    async def handle(self, outputs: AsyncIterator[Any]) -> None:
         """Handle all outputs. An error in one of them ends its task and is not raised here, as in Scrapy."""
         filling = asyncio.create_task(self._fill(outputs))
         filling.add_done_callback(self._filled)
         await self._done
 
-    async def _fill(self, outputs: Iterable[Any] | AsyncIterator[Any]) -> None:
-        async for output in as_async_generator(outputs):
+    async def _fill(self, outputs: AsyncIterator[Any]) -> None:
+        async for output in outputs:
             may_wait = _may_wait(output)
             await self._queue.put(output)
             self._waiting += 1

@@ -214,7 +214,7 @@ def test_whatever_happens_caps_hold_and_nothing_is_forgotten():
 
 
 async def hold(limiter: Limiter, domain: str, release: asyncio.Event, entered: list[str] | None = None) -> None:
-    async with limiter.permit(domain):
+    with await limiter.permit(domain):
         if entered is not None:
             entered.append(domain)
         await release.wait()
@@ -245,10 +245,9 @@ async def test_turns_are_given_up_by_leaving_them():
 
 async def test_a_failure_inside_gives_the_turn_up_too():
     limiter = Limiter(1, 1)
-    with pytest.raises(RuntimeError):
-        async with limiter.permit(A):
-            raise RuntimeError
-    async with limiter.permit(A):
+    with pytest.raises(RuntimeError), await limiter.permit(A):
+        raise RuntimeError
+    with await limiter.permit(A):
         assert limiter.active == 1
 
 
@@ -257,9 +256,9 @@ async def test_a_pause_ends_by_itself():
     loop = asyncio.get_running_loop()
     started = loop.time()
     limiter.refused(Scope.DOMAIN, A, 0.1, started)
-    async with limiter.permit(B):
+    with await limiter.permit(B):
         pass
-    async with limiter.permit(A):
+    with await limiter.permit(A):
         assert loop.time() - started >= 0.1
 
 
@@ -456,7 +455,7 @@ async def test_attempts_that_are_repeated_do_not_keep_out_what_was_not_tried_yet
     await settled()
 
     async def turn(*, again: bool) -> None:
-        async with limiter.permit(B, again=again):
+        with await limiter.permit(B, again=again):
             pass
 
     tasks = [asyncio.ensure_future(turn(again=again)) for again in (True, True, False)]
@@ -471,7 +470,7 @@ async def test_an_attempt_that_is_repeated_lends_its_place_also_while_it_is_sent
     limiter, release = Limiter(2, 0), asyncio.Event()
 
     async def turn() -> None:
-        async with limiter.permit(A, again=True):
+        with await limiter.permit(A, again=True):
             await release.wait()
 
     tasks = [asyncio.ensure_future(turn()) for _ in range(2)]

@@ -33,7 +33,7 @@ def test_requests_that_wait_for_their_turn(
             ending=SimpleNamespace(has_failed=has_failed),
         ),
         _crawler=SimpleNamespace(settings=Settings(), crawling=not is_stopped),
-        _downloads=SimpleNamespace(begin_grace=lambda: None),
+        _grace=SimpleNamespace(begin=lambda: None),
         limiter=SimpleNamespace(wind_up=lambda *, at_once: ended.append(at_once)),
     )
     Extraction.wind_up(extraction)

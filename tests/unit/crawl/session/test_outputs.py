@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 from scrapy.core.scraper import Scraper
+from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.asyncio import _parallel_asyncio
 
 from scrapy_ext.crawl.session.outputs import Outputs, start_tasks_as_needed
@@ -27,7 +28,7 @@ def by_scrapy(outputs: Any, most: int, process: Callable[[Any], Any]) -> Awaitab
 
 
 def by_package(outputs: Any, most: int, process: Callable[[Any], Awaitable[None]]) -> Awaitable[None]:
-    return Outputs(process, most).handle(outputs)
+    return Outputs(process, most).handle(as_async_generator(outputs))
 
 
 class Recorded:
@@ -130,7 +131,7 @@ async def test_there_are_as_many_tasks_as_items_that_wait(
         if output is not None:
             await run.process(0, output)
 
-    await Outputs(process, most).handle(outputs)
+    await Outputs(process, most).handle(as_async_generator(outputs))
     # One fills the queue.
     assert len(started) == 1 + tasks
     assert sum(1 for entry in run.log if entry[1:] == ("scheduled",)) == outputs.count(LINK)
@@ -147,7 +148,7 @@ async def test_an_error_ends_its_task_and_no_other_output() -> None:
             raise ValueError(output)
         handled.append(output)
 
-    await asyncio.wait_for(Outputs(process, 3).handle(range(20)), 10)
+    await asyncio.wait_for(Outputs(process, 3).handle(as_async_generator(range(20))), 10)
     assert sorted(handled) == list(range(0, 20, 2))
     await asyncio.sleep(0)
     assert {type(error) for error in errors} == {ValueError}
@@ -167,7 +168,7 @@ async def test_pipelines_have_the_context_of_the_request_and_not_that_of_the_cal
         variable.set("of the callback")
         yield from range(3)
 
-    await Outputs(process, 8).handle(callback())
+    await Outputs(process, 8).handle(as_async_generator(callback()))
     assert found == ["of the request"] * 3
 
 
