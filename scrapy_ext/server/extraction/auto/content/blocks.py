@@ -72,17 +72,18 @@ class Box:
 
 
 class TextBlock:
-    """A run of text in one line, the words in it and in its links, and the names of the inline elements in it.
+    """A run of text in one line, the words in it and in its links, the names of its inline elements, and whether one
+    of these is a ``span``.
 
     ``pieces`` are the pieces of text of the outline that it consists of: ``2 * position`` is the text of an element,
     ``2 * position + 1`` its tail.
     """
 
-    __slots__ = ("box", "inline", "link_words", "pieces", "tags", "text", "words")
+    __slots__ = ("box", "in_span", "inline", "link_words", "pieces", "text", "words")
 
     def __init__(self, box: Box, text: str, read: _Line) -> None:
         self.box, self.text = box, text
-        self.inline, self.tags, self.pieces = " ".join(read.names), frozenset(read.tags), tuple(read.pieces)
+        self.inline, self.in_span, self.pieces = " ".join(read.names), read.in_span, tuple(read.pieces)
         self.words = word_count(text)
         in_links = word_count(" ".join(read.link_texts)) if read.link_texts else 0
         self.link_words = min(self.words, in_links)
@@ -91,20 +92,29 @@ class TextBlock:
 class _Line:
     """Texts, links and inline elements read since the last block ended."""
 
-    __slots__ = ("link_texts", "names", "pieces", "spoken", "tags", "texts")
+    __slots__ = ("in_span", "link_texts", "names", "pieces", "spoken", "texts")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.link_texts: list[str] = []
         self.names: list[str] = []
-        self.tags: list[str] = []
+        self.in_span = False
         self.pieces: list[int] = []
         #: Ranges of ``texts`` that are for screen readers.
         self.spoken: list[range] = []
 
+    def read(self, text: str | None, piece: int, links: int) -> None:
+        """Read a piece of text with so many links and buttons around it."""
+        if text:
+            self.texts.append(text)
+            self.pieces.append(piece)
+            if links:
+                self.link_texts.append(text)
+
     def clear(self) -> None:
-        for read in (self.texts, self.link_texts, self.names, self.tags, self.pieces, self.spoken):
+        for read in (self.texts, self.link_texts, self.names, self.pieces, self.spoken):
             read.clear()
+        self.in_span = False
 
     def text(self) -> str:
         """Return the text: without that for screen readers, unless there is no other."""
@@ -136,23 +146,21 @@ class Blocks(list[TextBlock]):
         #: would keep the whole page until the garbage collector finds them.
         self.boxes = [self.root]
         self._line = _Line()
-        #: The end of the code that is being read, whose lines are one block.
-        self._end_of_code = 0
-        #: Links and buttons around the current text.
-        self._links = 0
         self._read_tree(root)
         self._sum()
 
     def _read_tree(self, root: int) -> None:
-        outline = self._page.outline
+        page, outline, line, spoken = self._page, self._page.outline, self._line, self._spoken
         tags, texts, tails, ends = outline.tags, outline.texts, outline.tails, outline.ends
-        displays = self._page.displays
-        # The elements that have begun, whether they stand in a line, the box around them and the links around that.
+        names, displays, hidden = page.all_names, page.displays, page.hidden
+        # The elements that have begun, whether they stand in a line, the box around them, and the number of links and
+        # buttons around that.
         begun: list[tuple[int, bool, Box, int]] = []
-        line, spoken = self._line, self._spoken
         starts: dict[int, int] = {}
         box, position, end = self.root, root, ends[root]
-        self._read(texts[root], 2 * root)
+        # The end of the code that is being read, whose lines are one block.
+        links = end_of_code = 0
+        line.read(texts[root], 2 * root, links)
         position += 1
         while position < end or begun:
             if begun and ends[begun[-1][0]] == position:
@@ -162,55 +170,40 @@ class Blocks(list[TextBlock]):
                     box = around
                 elif last in spoken:
                     line.spoken.append(range(starts.pop(last, 0), len(line.texts)))
-                self._links = links
-                self._read(tails[last], 2 * last + 1)
+                line.read(tails[last], 2 * last + 1, links)
                 continue
-            tag = tags[position]
-            inline = position < self._end_of_code or displays.get(position, tag in INLINE)
-            if tag == "br" or tag in _UNREAD or (inline and self._is_unseen(position)):
+            tag, in_code = tags[position], position < end_of_code
+            inline = in_code or displays.get(position, tag in INLINE)
+            is_unseen = inline and (position in hidden or (in_code and is_no_code(outline, position, outside=True)))
+            if is_unseen or tag == "br" or tag in _UNREAD:
                 if tag == "br":
-                    self._line.texts.append(_BREAK)
-                self._read(tails[position], 2 * position + 1)
+                    line.texts.append(_BREAK)
+                line.read(tails[position], 2 * position + 1, links)
                 position = ends[position]
                 continue
-            begun.append((position, inline, box, self._links))
+            begun.append((position, inline, box, links))
             if inline:
                 if position in displays.apart:
-                    self._line.texts.append(" ")
-                self._name(position, tag)
+                    line.texts.append(" ")
+                if names[position]:
+                    line.names.append(names[position])
+                line.in_span |= tag == "span"
                 if position in spoken:
                     starts[position] = len(line.texts)
             else:
                 self._end(box)
-                box = Box(self._page, position, box)
+                box = Box(page, position, box)
                 self.boxes.append(box)
                 if tag == "pre":
-                    self._end_of_code = ends[position]
-            self._links += tag in ("a", "button")
-            self._read(texts[position], 2 * position)
+                    end_of_code = ends[position]
+            links += tag in ("a", "button")
+            line.read(texts[position], 2 * position, links)
             position += 1
         self._end(self.root)
 
-    def _is_unseen(self, position: int) -> bool:
-        if position < self._end_of_code and is_no_code(self._page.outline, position, outside=True):
-            return True
-        return position in self._page.hidden
-
-    def _name(self, position: int, tag: str) -> None:
-        if names := self._page.all_names[position]:
-            self._line.names.append(names)
-        self._line.tags.append(tag)
-
-    def _read(self, text: str | None, piece: int) -> None:
-        if text:
-            self._line.texts.append(text)
-            self._line.pieces.append(piece)
-            if self._links:
-                self._line.link_texts.append(text)
-
     def _end(self, box: Box) -> None:
         line = self._line
-        if not line.texts and not line.tags:
+        if not (line.texts or line.names or line.in_span):
             return
         text = one_line(line.text())
         if _BREAK in text:

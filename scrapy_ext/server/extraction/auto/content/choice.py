@@ -51,8 +51,9 @@ class BlockModel:
         begin, rest = self._sums
         found = []
         for row in rows:
-            total = begin(*row, *of_page)
-            total = total + rest(*row, *of_page) if -SURE <= total <= SURE else 2 * total
+            numbers = (*row, *of_page)
+            total = begin(*numbers)
+            total = total + rest(*numbers) if -SURE <= total <= SURE else 2 * total
             found.append(1 / (1 + math.exp(-max(-30.0, min(30.0, total)))))
         return found
 

@@ -266,7 +266,7 @@ class Features:
             copy = seen.get(block.text, 0)
             seen[block.text] = copy + 1
             row = [
-                *self._of_text(block), float("span" in block.tags), float(box.hidden), float(box.depth),
+                *self._of_text(block), float(block.in_span), float(box.hidden), float(box.depth),
                 passed / total, _log(passed), _log(max(0, total - passed - words)), at / len(blocks),
                 self._to_h1(at), inherited.h1, inherited.core, inherited.best, self._of_title(block),
                 float(copies[block.text]), float(copy),

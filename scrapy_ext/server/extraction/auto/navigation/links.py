@@ -154,7 +154,7 @@ class SignsOfNext:
         said = score + (2.0 if labelled else 0.0)
         score = said + (3.0 if "next" in attributes.get("rel", "").lower().split() else 0.0)
         names = page.all_names[position]
-        score += self._of_names(link, attributes, bare=len(text) < 3, images=images)
+        score += self._of_names(link, position, bare=len(text) < 3, images=images)
         if score <= 0 or (names and _DISABLED.search(names)) or attributes.get("aria-disabled") == "true":
             return 0.0
         # A name for the next page beside a text for the previous one is that of a template.
@@ -168,11 +168,9 @@ class SignsOfNext:
             score -= 1.5
         return score + 1.0 if score > 0 and inside else score
 
-    def _of_names(
-        self, link: HtmlElement, attributes: dict[str, str], *, bare: bool, images: list[HtmlElement]
-    ) -> float:
+    def _of_names(self, link: HtmlElement, position: int, *, bare: bool, images: list[HtmlElement]) -> float:
         score = 0.0
-        if link in self._named_next or any(map(_NEXT_NAME.search, _data_of(attributes))):
+        if link in self._named_next or position in self._next_by_data:
             score = 1.5
         elif self._named_next and not self._named_next.isdisjoint(small_boxes(link, 2)):
             score = 1.0
@@ -189,6 +187,18 @@ class SignsOfNext:
     def _named_next(self) -> frozenset[HtmlElement]:
         named = self._page.named(*_NEXT_PARTS)
         return frozenset(node for node in named if _NEXT_NAME.search(self._page.names(node)))
+
+    @cached_property
+    def _next_by_data(self) -> frozenset[int]:
+        """The elements with a name for the next page in a data attribute, where classes are generated."""
+        attributes = self._page.outline.attributes
+        return frozenset(
+            position
+            for name, positions in self._page.with_attribute.items()
+            if name.startswith("data-")
+            for position in positions
+            if _names_next(attributes[position][name])
+        )
 
 
 def _of_text(text: str, pieces: list[str]) -> float:
@@ -208,10 +218,7 @@ def _of_text(text: str, pieces: list[str]) -> float:
     return 0.0
 
 
-def _data_of(attributes: dict[str, str]) -> list[str]:
-    """Return the words for a link in data attributes, where its classes are generated."""
-    return [
-        _CAMEL.sub("-", value).lower()
-        for name, value in attributes.items()
-        if len(value) <= MAX_LABEL and name.startswith("data-") and "next" in value.lower() and "/" not in value
-    ]
+def _names_next(value: str) -> bool:
+    if len(value) > MAX_LABEL or "/" in value or "next" not in value.lower():
+        return False
+    return _NEXT_NAME.search(_CAMEL.sub("-", value).lower()) is not None

@@ -203,7 +203,7 @@ def _encoded(html: str) -> bytes:
     except UnicodeEncodeError:
         return _UNWRITABLE.sub("\ufffd", html).encode()
     writable = len(source.translate(None, _UNWRITABLE_BYTES)) == len(source)
-    if writable and b"\xef\xbf\xbe" not in source and b"\xef\xbf\xbf" not in source:
+    if writable and "\ufffe" not in html and "\uffff" not in html:
         return source
     return _UNWRITABLE.sub("\ufffd", html).encode()
 
