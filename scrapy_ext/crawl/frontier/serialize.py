@@ -13,13 +13,15 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from inspect import ismethod
 from operator import attrgetter
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any, Final
+from uuid import UUID, SafeUUID
 from zoneinfo import ZoneInfo
 
 from scrapy import Request, Spider
@@ -52,6 +54,7 @@ _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
 }
 _plain_values: Final[Callable[[Request], tuple[Any, ...]]] = attrgetter(*_PLAIN)
 _PLAIN_DEFAULTS: Final = _plain_values(_DEFAULT)
+_JSON_OPTIONS: Final = JsonRequest(_DEFAULT.url).dumps_kwargs
 
 
 class NotSerializableError(ValueError):
@@ -95,6 +98,8 @@ def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
         stored["meta"] = _encode_members_of(kept, "meta")
     if cb_kwargs:
         stored["cb_kwargs"] = _encode_members_of(cb_kwargs, "cb_kwargs")
+    if isinstance(request, JsonRequest) and request.dumps_kwargs != _JSON_OPTIONS:
+        stored["dumps_kwargs"] = _encode(request.dumps_kwargs, "dumps_kwargs")
     return to_stored(request, stored)
 
 
@@ -106,7 +111,7 @@ def request_from_json(stored: object, spider: Spider) -> Request:
     try:
         cls = _CLASSES[stored.get("class", "Request")]
         arguments: dict[str, Any] = {name: stored[name] for name in _PLAIN if name in stored}
-        for name in ("cookies", "flags", "meta", "cb_kwargs"):
+        for name in ("cookies", "flags", "meta", "cb_kwargs", "dumps_kwargs"):
             if name in stored:
                 arguments[name] = _decode(stored[name])
         if "headers" in stored:
@@ -239,7 +244,7 @@ def _encode_members(value: Any, place: str) -> list[Any]:
     return [_encode(member, place) for member in value]
 
 
-def _encode_datetime(value: datetime, place: str) -> Any:
+def _encode_time(value: datetime | time, place: str) -> Any:
     """Return ISO 8601 where it holds the whole value: it lacks the zone, the name of an offset and the fold.
 
     A zone of another library with one offset, such as pytz's UTC, comes back as a ``timezone`` of that offset and name.
@@ -247,14 +252,14 @@ def _encode_datetime(value: datetime, place: str) -> Any:
     if (fixed := _fixed(value.tzinfo)) is not None:
         value = value.replace(tzinfo=fixed)
     if not value.fold and (value.tzinfo is None or _is_plain_offset(value.tzinfo)):
-        return _tagged("datetime", value.isoformat())
+        return _tagged(type(value).__name__, value.isoformat())
     local = value.replace(tzinfo=None, fold=0).isoformat()
-    return _tagged("datetime in zone", [local, value.fold, _encode(value.tzinfo, place)])
+    return _tagged(f"{type(value).__name__} in zone", [local, value.fold, _encode(value.tzinfo, place)])
 
 
-def _decode_datetime_in_zone(stored: list[Any]) -> datetime:
+def _decode_in_zone(cls: type[datetime] | type[time], stored: list[Any]) -> datetime | time:
     local, fold, zone = stored
-    return datetime.fromisoformat(local).replace(fold=fold, tzinfo=_decode(zone))
+    return cls.fromisoformat(local).replace(fold=fold, tzinfo=_decode(zone))
 
 
 def _fixed(zone: tzinfo | None) -> timezone | None:
@@ -296,6 +301,17 @@ def _encode_zone(value: ZoneInfo, place: str) -> Any:
     return _tagged("zone", value.key)
 
 
+def _encode_path(value: PurePath, place: str) -> Any:
+    return _tagged(type(value).__name__, _encode_text(str(value), place))
+
+
+def _decode_uuid(stored: list[Any]) -> UUID:
+    text, is_safe = stored
+    return UUID(text, is_safe=SafeUUID(is_safe))
+
+
+#: Each class is stored by its name: a path of this system is not one of another.
+_PATHS: Final = (PurePosixPath, PureWindowsPath, type(Path()))
 _ENCODERS: Final[dict[type, Callable[[Any, str], Any]]] = {
     type(None): lambda value, _place: value,
     bool: lambda value, _place: value,
@@ -308,11 +324,15 @@ _ENCODERS: Final[dict[type, Callable[[Any, str], Any]]] = {
     set: lambda value, place: _tagged("set", _encode_members(value, place)),
     frozenset: lambda value, place: _tagged("frozenset", _encode_members(value, place)),
     bytes: lambda value, _place: _tagged("bytes", base64.b64encode(value).decode()),
-    datetime: _encode_datetime,
+    datetime: _encode_time,
+    time: _encode_time,
+    timedelta: lambda value, _place: _tagged("timedelta", [value.days, value.seconds, value.microseconds]),
     timezone: _encode_timezone,
     ZoneInfo: _encode_zone,
     date: lambda value, _place: _tagged("date", value.isoformat()),
     Decimal: lambda value, _place: _tagged("decimal", str(value)),
+    UUID: lambda value, _place: _tagged("uuid", [str(value), value.is_safe.value]),
+    **dict.fromkeys(_PATHS, _encode_path),
 }
 
 _DECODERS: Final[dict[str, Callable[[Any], Any]]] = {
@@ -324,11 +344,16 @@ _DECODERS: Final[dict[str, Callable[[Any], Any]]] = {
     "frozenset": lambda members: frozenset(_decode(member) for member in members),
     "bytes": base64.b64decode,
     "datetime": datetime.fromisoformat,
-    "datetime in zone": _decode_datetime_in_zone,
+    "datetime in zone": lambda stored: _decode_in_zone(datetime, stored),
+    "time": time.fromisoformat,
+    "time in zone": lambda stored: _decode_in_zone(time, stored),
+    "timedelta": lambda parts: timedelta(*parts),
     "timezone": _decode_timezone,
     "zone": ZoneInfo,
     "date": date.fromisoformat,
     "decimal": Decimal,
+    "uuid": _decode_uuid,
+    **{cls.__name__: cls for cls in _PATHS},
 }
 
 

@@ -1,7 +1,9 @@
 """A request survives its way through the frontier."""
 
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from uuid import UUID, SafeUUID
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -65,6 +67,7 @@ def same(one, other):
         Request(URL, cookies={"a": "b"}),
         FormRequest(URL, formdata={"a": "ü"}),
         JsonRequest(URL, data={"a": [1]}),
+        JsonRequest(URL, data={"b": 1, "a": "ü"}, dumps_kwargs={"sort_keys": False, "separators": (",", ":")}),
         Request(
             URL,
             meta={
@@ -75,6 +78,9 @@ def same(one, other):
                 "datetime": datetime(2026, 1, 2, tzinfo=timezone.utc),
                 "date": date(2026, 1, 2),
                 "decimal": Decimal("1.10"),
+                "uuid": UUID(int=5, is_safe=SafeUUID.unsafe),
+                "spans": [timedelta.min, timedelta(microseconds=-1), timedelta.max],
+                "paths": [Path("a/ü"), PurePosixPath("/"), PureWindowsPath("C:\\a")],
                 "keys": {1: "a", None: "b", (1, 2): "c"},
                 "tagged": {"$type": "tuple", "value": []},
                 "big": 2**70,
@@ -88,6 +94,11 @@ def same(one, other):
 )
 def test_every_attribute_comes_back(request_):
     assert same(request_, through_json(request_))
+
+
+def test_a_json_request_whose_options_hold_a_function_stays_in_the_process():
+    with pytest.raises(NotSerializableError, match="dumps_kwargs"):
+        request_to_json(JsonRequest(URL, data={}, dumps_kwargs={"default": repr}), spider)
 
 
 @pytest.mark.parametrize("request_", spider.requests(), ids=["private", "alias"])
@@ -122,6 +133,27 @@ def test_a_time_comes_back_in_its_zone(moment):
     assert repr(back["at"]) == repr(moment)
     assert back["at"] + timedelta(days=180) == moment + timedelta(days=180)
     assert repr(back["zone"]) == repr(moment.tzinfo)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        time(23, 59, 59, 999999),
+        time(1, 30, fold=1),
+        time(5, tzinfo=timezone.utc),
+        time(5, tzinfo=timezone(timedelta(hours=5, minutes=45), "NPT")),
+        time(5, tzinfo=ZoneInfo("Europe/Berlin")),
+    ],
+    ids=str,
+)
+def test_a_time_of_day_comes_back_with_its_zone(moment):
+    back = through_json(Request(URL, meta={"at": moment})).meta["at"]
+    assert repr(back) == repr(moment)
+
+
+@pytest.mark.parametrize("path", [Path("a"), PureWindowsPath("C:/a")], ids=str)
+def test_a_path_comes_back_as_one_of_its_system(path):
+    assert type(through_json(Request(URL, meta={"path": path})).meta["path"]) is type(path)
 
 
 class Fixed(tzinfo):
