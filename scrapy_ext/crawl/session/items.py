@@ -3,7 +3,7 @@
 Every kind of item that itemadapter supports becomes an object, nested items as well. Other types are written thus:
 dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs, paths, URLs and IP
 addresses as text; tuples, sets and other iterables as arrays (sets in sorted order if possible); values of classes of
-pydantic as pydantic writes them.
+pydantic as pydantic writes them; scalars of numpy as the number in them.
 
 Most items have only values that JSON has. Such an item is encoded as it is, after a look at the types of its values;
 any other is copied first, with its values in the forms above. The look finds NaN as well, which the encoder would write
@@ -91,6 +91,19 @@ def _is_item(value: object) -> bool:
 def _is_of_pydantic(value: object) -> bool:
     """Return true for an object of a class of pydantic's, such as ``HttpUrl`` and ``SecretStr``, or of a subclass."""
     return any(cls.__module__.partition(".")[0] in ("pydantic", "pydantic_core") for cls in type(value).__mro__)
+
+
+def _number_in(value: object) -> bool | int | float | None:
+    """Return the number that an object has in its memory, as the scalars of numpy do; None for any other object.
+
+    Dates of numpy are no such numbers: their unit is not in the memory.
+    """
+    try:
+        memory = memoryview(value)  # type: ignore[arg-type]
+        number = None if memory.ndim else memory[()]
+    except (TypeError, ValueError, NotImplementedError):
+        return None
+    return number if isinstance(number, bool | int | float) else None
 
 
 def _members(item: object) -> dict[Any, Any]:
@@ -202,6 +215,11 @@ class _Copy:
             from pydantic_core import to_jsonable_python
 
             return self.value(to_jsonable_python(value), place)
+        return self._of_any_class(value, place)
+
+    def _of_any_class(self, value: Any, place: str) -> Any:
+        if (number := _number_in(value)) is not None:
+            return self.value(number, place)
         if hasattr(value, "__iter__"):
             if isinstance(value, Iterator):
                 raise UnstorableItemError(f"{place} is an iterator, which can be read only once; make a list of it")

@@ -136,6 +136,20 @@ def test_a_refusal_names_what_is_wrong(item, word):
         item_to_json(item)
 
 
+def test_scalars_of_numpy_are_the_numbers_in_them_and_dates_are_refused():
+    np = pytest.importorskip("numpy")
+    item = {"n": np.int64(3), "big": np.uint64(2**64 - 1), "half": np.float32(0.5), "true": np.bool_(True)}
+    assert stored({**item, "row": np.array([[1, 2]])}) == {
+        "n": 3,
+        "big": 2**64 - 1,
+        "half": 0.5,
+        "true": True,
+        "row": [[1, 2]],
+    }
+    with pytest.raises(UnstorableItemError, match="when is of type datetime64"):
+        item_to_json({"when": np.datetime64(5, "ns")})
+
+
 def test_urls_and_addresses_of_any_library_are_text():
     pydantic = pytest.importorskip("pydantic")
 
