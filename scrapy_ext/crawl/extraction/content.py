@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -168,30 +169,54 @@ def _unreadable(rule: str) -> ContractError:
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields to send unchanged. The URL is always the request's."""
     given = {name: value for name, value in fields.items() if value is not None and name != "url"}
-    faults = [
-        Violation(place, "must not be bytes, which JSON cannot hold", "Decode them.")
-        for name, value in given.items()
-        for place in _bytes_in(value, name)
-    ]
+    faults = [fault for name, value in given.items() for fault in _beyond_json(value, name, echoed=name == "echoData")]
     if faults:
         raise ContractError(faults)
     return given
 
 
-def _bytes_in(value: object, place: str, depth: int = 0) -> Iterator[str]:
-    """Yield the places of bytes inside a value, which would be sent as unexpected Base64. The rules refuse bytes as the
-    value of a field."""
+def _beyond_json(value: object, place: str, *, echoed: bool, depth: int = 0) -> Iterator[Violation]:
+    """Yield a violation for each value inside a field that JSON would hold as another: bytes as Base64, NaN as null.
+
+    The rules check the types of the other fields; ``echoed`` is any value, which must come back as it was.
+    """
     if depth > _DEEPEST:  # Refused when the JSON is written.
         return
-    if isinstance(value, bytes | bytearray | memoryview):
-        if depth or place == "echoData":
-            yield place
-    elif isinstance(value, Mapping):
+    if isinstance(value, Mapping):
         for name, member in value.items():
-            yield from _bytes_in(member, f"{place}.{name}", depth + 1)
+            if echoed and not isinstance(name, str):
+                yield Violation(place, f"must have text as names, got {type(name).__name__}", "Convert them.")
+            yield from _beyond_json(member, f"{place}.{name}", echoed=echoed, depth=depth + 1)
     elif isinstance(value, list | tuple):
         for index, member in enumerate(value):
-            yield from _bytes_in(member, f"{place}[{index}]", depth + 1)
+            yield from _beyond_json(member, f"{place}[{index}]", echoed=echoed, depth=depth + 1)
+    elif fault := _single_beyond_json(value, echoed=echoed, is_field=not (depth or echoed)):
+        yield Violation(place, *fault)
+
+
+def _single_beyond_json(value: object, *, echoed: bool, is_field: bool) -> tuple[str, str] | None:
+    """Return the rule that a single value breaks, and the remedy."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        # The rules refuse bytes as the value of a field.
+        return None if is_field else ("must not be bytes, which JSON cannot hold", "Decode them.")
+    if isinstance(value, str):
+        return None if _is_unicode(value) else ("must not have half of a surrogate pair", "Use text that UTF-8 holds.")
+    if isinstance(value, float):
+        return None if math.isfinite(value) else (f"must be a finite number, got {value!r}", "Send None or text.")
+    if echoed and not (value is None or isinstance(value, int)):
+        return f"must be a value of JSON, got {type(value).__name__}", "Convert it, with str() for example."
+    return None
+
+
+def _is_unicode(text: str) -> bool:
+    """Return true unless a text has half of a surrogate pair, which no UTF-8 holds."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _serp_fields(request: Request, params: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import base64
 import logging
+from datetime import date
+from decimal import Decimal
 
 import msgspec
 import pytest
@@ -192,6 +194,30 @@ def test_bytes_in_fields_are_reported_and_not_sent_as_something_else(fields, pla
     with pytest.raises(ContractError, match="must not be bytes") as caught:
         body_of(**{"fields": fields} if by == "meta" else {"options": BodyOptions(params=fields)})
     assert [fault.field for fault in caught.value.violations] == [place]
+
+
+@pytest.mark.parametrize(
+    ("fields", "place", "rule"),
+    [
+        ({"echoData": float("nan")}, "echoData", "must be a finite number"),
+        ({"echoData": {"a": [Decimal("1.10")]}}, "echoData.a[0]", "must be a value of JSON, got Decimal"),
+        ({"echoData": [date(2026, 1, 2)]}, "echoData[0]", "must be a value of JSON, got date"),
+        ({"echoData": {"a": {1}}}, "echoData.a", "must be a value of JSON, got set"),
+        ({"echoData": {1: "a"}}, "echoData", "must have text as names, got int"),
+        ({"echoData": "half \ud83d"}, "echoData", "half of a surrogate pair"),
+        ({"tags": {"a": "\ud83d"}}, "tags.a", "half of a surrogate pair"),
+        ({"actions": [{"action": "waitForTimeout", "timeout": float("inf")}]}, "actions[0].timeout", "finite"),
+    ],
+)
+def test_values_that_json_would_change_are_reported_with_their_place(fields, place, rule):
+    with pytest.raises(ContractError, match=rule) as caught:
+        body_of({"httpResponseBody": True, **fields})
+    assert [fault.field for fault in caught.value.violations] == [place]
+
+
+@pytest.mark.parametrize("value", [None, True, 2**70, 1.5, "ü", [], ("a", {"b": [None]})])
+def test_echoed_values_of_json_are_sent_as_they_are(value):
+    assert body_of({"echoData": [value]})["echoData"] == [value]
 
 
 @pytest.mark.parametrize("field", ["httpRequestText", "geolocation", "browserHtml", "jobId"])
