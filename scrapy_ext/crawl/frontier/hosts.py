@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import math
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
@@ -299,9 +300,19 @@ class HostQueue(Generic[T]):
 
 def not_before(request: Request) -> float:
     """Return the time before which a request must not be sent (meta ``frontier_not_before``), in seconds since the
-    epoch, else 0."""
+    epoch, else 0. Another value is named in a warning."""
     when: object = request.meta.get("frontier_not_before")
-    return float(when) if isinstance(when, int | float) else 0.0
+    if when is None:
+        return 0.0
+    # A date that is no number has no place among the times, and an infinite one never comes.
+    if isinstance(when, int | float) and not isinstance(when, bool) and math.isfinite(when):
+        return float(when)
+    logger.warning(
+        'meta["frontier_not_before"] of %s must be seconds since the epoch, such as time.time() + 600, got %.60r: the '
+        "request is not delayed",
+        *(request, when),
+    )
+    return 0.0
 
 
 def retry_after(response: Response) -> float | None:

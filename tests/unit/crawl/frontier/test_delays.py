@@ -23,11 +23,16 @@ URL = "http://a.example/"
         ({"frontier_not_before": None}, 0.0),
         ({"frontier_not_before": "tomorrow"}, 0.0),
         ({"frontier_not_before": [1]}, 0.0),
+        ({"frontier_not_before": float("nan")}, 0.0),
+        ({"frontier_not_before": float("inf")}, 0.0),
+        ({"frontier_not_before": True}, 0.0),
     ],
-    ids=["not set", "whole", "fraction", "none", "text", "list"],
+    ids=["not set", "whole", "fraction", "none", "text", "list", "nan", "infinite", "true"],
 )
-def test_a_request_may_say_when_it_may_be_sent(meta, when):
+def test_a_request_may_say_when_it_may_be_sent(meta, when, caplog):
     assert not_before(Request(URL, meta=meta)) == when
+    is_no_time = when == 0.0 and meta.get("frontier_not_before") is not None
+    assert ["must be seconds since the epoch" in message for message in caplog.messages] == [True] * is_no_time
 
 
 def answer(status, value):

@@ -18,6 +18,13 @@ def test_a_typo_in_any_part_of_a_name_is_reported_and_names_of_others_are_not() 
     assert [each.rpartition(" ")[2] for each in found] == ["PLATFORM_URL?", "EXTRACT_API_KEY?"]
 
 
+def test_a_setting_among_the_meta_of_a_request_is_named_as_one(caplog: pytest.LogCaptureFixture) -> None:
+    UnknownNames(Settings()).check_meta({"extract_api_params": {}, "frontier_max_attempts": 2, "depth": 1})
+    assert [record.getMessage() for record in caplog.records] == [
+        "The meta key extract_api_params is not read by scrapy-ext. EXTRACT_API_PARAMS is a setting, for all requests."
+    ]
+
+
 def test_a_crawl_warns_of_the_file_and_of_a_key_without_its_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
