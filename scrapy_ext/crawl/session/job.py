@@ -125,9 +125,19 @@ class JobFile:
 
 
 async def open_job_of(client: PlatformClient, project: int, spider_name: str, file: JobFile) -> CrawlJob:
-    """Resume the job of a job directory, or create one that the next crawl resumes."""
+    """Resume the job of a job directory, or create one that the next crawl resumes.
+
+    Raises :class:`SettingError` if that is a job of another spider which can be resumed: a new key would replace its.
+    """
     key = file.read()
     if key is not None:
+        other = await _spider_to_resume(client, key)
+        if other not in (None, spider_name):
+            raise SettingError(
+                "JOBDIR",
+                f"{file.directory!r} belongs to the unfinished job {key} of spider {other!r}",
+                f"Name a folder for {spider_name!r} alone, or finish or delete that job first.",
+            )
         try:
             return await open_job(client, project, spider_name, key)
         except SettingError as error:
@@ -155,9 +165,21 @@ async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
 
 async def cannot_be_resumed(client: PlatformClient, job: CrawlJob) -> bool:
     """Return true if the job is deleted, or finished so that :func:`open_job` does not resume it."""
-    metadata = await _metadata(client, job.key, state=JobState.DELETED.value)
+    return not _is_resumable(await _metadata(client, job.key, state=JobState.DELETED.value))
+
+
+def _is_resumable(metadata: Mapping[str, Any]) -> bool:
     state, reason = metadata.get("state"), metadata.get("close_reason")
-    return state == JobState.DELETED.value or (state == JobState.FINISHED.value and reason == FINISHED)
+    return state != JobState.DELETED.value and (state != JobState.FINISHED.value or reason != FINISHED)
+
+
+async def _spider_to_resume(client: PlatformClient, text: str) -> str | None:
+    """Return the spider of a job that can be resumed; None if there is no such job."""
+    try:
+        metadata = await _metadata(client, JobKey.parse(text))
+    except ContractError:
+        return None
+    return metadata.get("spider") if _is_resumable(metadata) else None
 
 
 async def _metadata(client: PlatformClient, key: JobKey, **missing: str) -> dict[str, Any]:
