@@ -88,7 +88,7 @@ async def _spiders_of_version(call: Call, project: int, version: str) -> list[st
 
 async def check_version(call: Call, project: int, version: str) -> None:
     if version not in {each.version for each in await _ready(call, project)}:
-        raise refused("version", f"{version[:60]!r} was not found", "GET /listversions.json lists the versions.")
+        raise refused("_version", f"{version[:60]!r} was not found", "GET /listversions.json lists the versions.")
 
 
 @ROUTES.add(
