@@ -85,6 +85,7 @@ class Crawl(Case, kw_only=True):
     answers: dict[str, list[Answer]] = {}
     #: Seconds until the site answers.
     latency: float = 0
+    #: With ``{port}`` for that of the site.
     settings: dict[str, Any] = {}
     arguments: list[str] = []
     environment: dict[str, str] = {}

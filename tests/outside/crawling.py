@@ -89,6 +89,7 @@ class Crawls:
     def _project(self, name: str, more: str, site: Target) -> Project:
         settings: Mapping[str, Any] = {"SERVER_ALLOW_HOSTS": [site.host], **self._case.settings}
         lines = "".join(f"{setting} = {value!r}\n" for setting, value in settings.items())
+        lines = lines.replace("{port}", str(site.port))
         source = self._case.spider.replace("{site}", site.url().rstrip("/"))
         project = Project(self._folder / name, source, _SETTINGS + lines + more)
         (project.folder / "project" / "outcome.py").write_text(_OUTCOME)
