@@ -86,9 +86,9 @@ async def _spiders_of_version(call: Call, project: int, version: str) -> list[st
     return [each.name for each in found if not each.name.startswith(SCRIPT)]
 
 
-async def check_version(call: Call, project: int, version: str) -> None:
+async def check_version(call: Call, project: int, version: str, field: str = "_version") -> None:
     if version not in {each.version for each in await _ready(call, project)}:
-        raise refused("_version", f"{version[:60]!r} was not found", "GET /listversions.json lists the versions.")
+        raise refused(field, f"{version[:60]!r} was not found", "GET /listversions.json lists the versions.")
 
 
 @ROUTES.add(
@@ -174,7 +174,7 @@ async def _delete_version(call: Call) -> Fields:
     form, _, project = await posted(call, "version")
     version = form.get("version") or ""
     call.noted["version"] = version
-    await check_version(call, project, version)
+    await check_version(call, project, version, "version")
     await _remove(call, project, version, await _ready(call, project))
     return {}
 
