@@ -23,7 +23,14 @@ from scrapy_ext.server.http.formats import result, result_of, with_meta
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.platform.filters import chosen_of, filter_of_call, refuse_filters
 from scrapy_ext.server.store.collections.collections import CollectionRecord
-from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, key_range, prefix_range
+from scrapy_ext.server.store.collections.selections import (
+    Collection,
+    Range,
+    RecordSelection,
+    key_range,
+    prefix_range,
+    segments,
+)
 from scrapy_ext.server.store.collections.writes import checked
 
 _value_of: Final = attrgetter("value")
@@ -366,8 +373,8 @@ def _selected(call: Call) -> tuple[Collection, RecordSelection]:
     each = call.number("prefixcount")
     if prefixes:
         ranges = [prefix_range(prefix) for prefix in _distinct(prefixes, nested=each is not None)]
-    selection = RecordSelection(tuple(_from(call, ranges)), each, call.number("startts"), call.number("endts"))
-    return _collection(call), selection
+    parts, nesting = segments(_from(call, ranges))
+    return _collection(call), RecordSelection(parts, each, call.number("startts"), call.number("endts"), nesting)
 
 
 def _distinct(prefixes: Iterable[str], *, nested: bool) -> list[bytes]:

@@ -19,6 +19,7 @@ from scrapy_ext.server.store.collections.selections import (
     check_job,
     conditions,
     hidden_keys,
+    less,
     number_of,
 )
 from scrapy_ext.server.store.collections.writes import (
@@ -55,15 +56,11 @@ class Deletion(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Position of a scan: remaining ranges, and the remaining limits for the first of them and in all."""
+    """Position of a scan: remaining ranges, the quota of the first of them, and the remaining limit in all."""
 
     ranges: tuple[Range, ...]
-    left_here: int | None
+    quota: tuple[int, ...]
     left: int | None
-
-
-def _less(number: int | None, by: int) -> int | None:
-    return None if number is None else number - by
 
 
 async def names(tx: Transaction, project: int) -> list[CollectionName]:
@@ -111,26 +108,27 @@ async def _page(
     """Return the records of one read and the next position; a read may cover many short ranges."""
     found: list[CollectionRecord] = []
     size = 0
-    ranges, left_here, left = place
+    ranges, quota, left = place
     while ranges and left != 0 and size < _READ_BYTES:
-        keys, limit = _keys(ranges, left), _PAGE
-        if keys and left_here != 0:
+        keys, limit = [] if quota else _keys(ranges, left), _PAGE
+        if keys:
             records = await _by_key(tx, which, keys, selection, now=now)
         else:
-            keys, limit = [], min(each for each in (left, left_here, _PAGE) if each is not None)
+            limit = min(_PAGE if left is None else left, *quota[-1:], _PAGE)
             records = await _of_range(tx, which, ranges[0], selection, limit=limit, now=now)
         hidden = await hidden_keys(tx, which, [record.key for record in records])
         shown = [record for record in records if record.key not in hidden]
         found += shown
         size += sum(len(record.value) for record in records)
-        left, left_here = _less(left, len(shown)), _less(left_here, len(shown))
+        left, quota = None if left is None else left - len(shown), less(quota, len(shown))
         if keys:
-            ranges, left_here = ranges[len(keys) :], selection.per_range
-        elif len(records) < limit or left_here == 0:
-            ranges, left_here = ranges[1:], selection.per_range
+            ranges = ranges[len(keys) :]
+        elif len(records) < limit or 0 in quota[-1:]:
+            ranges = ranges[1:]
+            quota = selection.quota(len(selection.ranges) - len(ranges), quota)
         else:
             ranges = (ranges[0]._replace(low=records[-1].key, after=True), *ranges[1:])
-    return found, _Place(ranges, left_here, left)
+    return found, _Place(ranges, quota, left)
 
 
 def _keys(ranges: Sequence[Range], left: int | None) -> list[bytes]:
@@ -190,8 +188,9 @@ async def _of_range(
 
 async def _count(tx: Transaction, which: Collection, selection: RecordSelection, most: int, *, now: int) -> Count:
     total, scanned = 0, 0
-    for part in selection.ranges:
-        left = most - scanned
+    quota: tuple[int, ...] = ()
+    for place, part in enumerate(selection.ranges):
+        left, quota = most - scanned, selection.quota(place, quota)
         condition, arguments = conditions(part, selection._replace(startts=None, endts=None))
         name = len(arguments) + 3
         condition = f"project = $1 AND collection = {_number('$2', f'${name}')}{condition} ORDER BY key"
@@ -211,7 +210,8 @@ async def _count(tx: Transaction, which: Collection, selection: RecordSelection,
             now,
         )
         scanned += row[0]
-        total += row[1] if selection.per_range is None else min(row[1], selection.per_range)
+        counted = min(row[1:] + quota[-1:])
+        total, quota = total + counted, less(quota, counted)
         if row[0] == left:
             following = await tx.fetchrow(
                 f"SELECT key FROM collection_records WHERE {condition} LIMIT 1 OFFSET ${name + 1}",
@@ -249,7 +249,7 @@ class CollectionStore(EngineStore):
         self, which: Collection, selection: RecordSelection, count: int | None = None
     ) -> AsyncIterator[list[CollectionRecord]]:
         """Yield the selected records, range by range, ordered by key."""
-        place = _Place(selection.ranges, selection.per_range, count)
+        place = _Place(selection.ranges, selection.quota(0), count)
         while place.ranges and place.left != 0:
             records, place = await self._engine.read(_page, which, place, selection, now=self._clock())
             if records:
@@ -266,14 +266,16 @@ class CollectionStore(EngineStore):
     async def delete(self, which: Collection, selection: RecordSelection, attempt: Attempt | None = None) -> Deletion:
         """Delete a bounded number of the selected records."""
         deleted, scanned, now = 0, 0, self._clock()
-        for each in selection.ranges:
-            part, left = each, selection.per_range
-            while left is None or left > 0:
+        quota: tuple[int, ...] = ()
+        for place, each in enumerate(selection.ranges):
+            part, quota = each, selection.quota(place, quota)
+            while 0 not in quota[-1:]:
+                left = quota[-1] if quota else None
                 step, seen, last = await self._engine.write(
                     delete_step, which, part, selection, left, now=now, attempt=attempt
                 )
                 deleted, scanned = deleted + step, scanned + seen
-                left = None if left is None else left - step
+                quota = less(quota, step)
                 if last is None:
                     break
                 part = part._replace(low=last, after=True)

@@ -6,7 +6,7 @@ job are not read or written from the commit of its deletion on; their rows are r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.collections import CollectionType
@@ -37,13 +37,25 @@ class Range(NamedTuple):
         return self.high == self.low + b"\x00"
 
 
+class Nesting(NamedTuple):
+    """The number of ranges that have a segment, and of those that begin with it."""
+
+    depth: int
+    new: int
+
+
 class RecordSelection(NamedTuple):
-    """Selected records: these ranges, at most ``per_range`` of each, stored between two times (ms)."""
+    """Selected records: these ranges, which are disjoint, at most ``per_range`` of each, stored between two times (ms).
+
+    With ``nesting``, the ranges are :func:`segments`: ``per_range`` is for each of the ranges that were cut, and a
+    record counts for all that have it.
+    """
 
     ranges: tuple[Range, ...]
     per_range: int | None = None
     startts: int | None = None
     endts: int | None = None
+    nesting: tuple[Nesting, ...] = ()
 
     @property
     def is_short(self) -> bool:
@@ -52,11 +64,57 @@ class RecordSelection(NamedTuple):
             return False
         return all(part.is_key and not part.after for part in self.ranges)
 
+    def quota(self, place: int, before: tuple[int, ...] = ()) -> tuple[int, ...]:
+        """Return the numbers of records that may still be selected of the ranges which have the segment at ``place``,
+        the outermost first; an empty tuple after the last segment and without a limit.
+
+        ``before``: what the previous segment has left.
+        """
+        if self.per_range is None or place == len(self.ranges):
+            return ()
+        depth, new = self.nesting[place] if self.nesting else (1, 1)
+        return before[: depth - new] + (self.per_range,) * new
+
+
+def less(quota: tuple[int, ...], records: int) -> tuple[int, ...]:
+    """Return what is left of a quota after so many records."""
+    return tuple(max(0, each - records) for each in quota)
+
 
 def prefix_range(prefix: bytes) -> Range:
     """Return the range of keys that start with ``prefix``."""
     stem = prefix.rstrip(b"\xff")
     return Range(prefix, stem[:-1] + bytes([stem[-1] + 1]) if stem else None)
+
+
+def segments(ranges: Sequence[Range]) -> tuple[tuple[Range, ...], tuple[Nesting, ...]]:
+    """Return ranges cut where another begins or ends, and their nesting.
+
+    The ranges are in order, an outer one before those in it. Two are disjoint, or one has all keys of the other.
+    """
+    found: list[Range] = []
+    nesting: list[Nesting] = []
+    around: list[Range] = []
+    low, after, new = b"", False, 0
+
+    def cut(high: bytes | None) -> None:
+        nonlocal low, after, new
+        if around and (high is None or low < high):
+            found.append(Range(low, high, after))
+            nesting.append(Nesting(len(around), new))
+            low, after, new = high or b"", False, 0
+
+    for part in ranges:
+        while around and around[-1].high is not None and around[-1].high <= part.low:
+            cut(around[-1].high)
+            around.pop()
+        cut(part.low)
+        around.append(part)
+        low, after, new = part.low, part.after, new + 1
+    while around:
+        cut(around[-1].high)
+        around.pop()
+    return tuple(found), tuple(nesting)
 
 
 def key_range(key: bytes) -> Range:

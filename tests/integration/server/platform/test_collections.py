@@ -57,6 +57,33 @@ async def test_records_are_chosen_by_key_prefix_and_time(http: Http, path: str) 
     assert all(list(record) == ["_ts"] for record in stamps)
 
 
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        ("prefix=a&prefix=ab&prefixcount=1", ["a", "ab1"]),
+        ("prefix=ab&prefix=a&prefixcount=2", ["a", "ab1", "ab2"]),
+        ("prefix=a&prefix=ab&prefixcount=3", ["a", "ab1", "ab2", "ab3"]),
+        ("prefix=a&prefix=ac&prefixcount=6", ["a", "ab1", "ab2", "ab3", "ab4", "ac1", "ac2"]),
+        ("prefix=a&prefix=ab4&prefix=ab&prefix=b&prefixcount=2", ["a", "ab1", "ab2", "ab4", "b1", "b2"]),
+        ("prefix=a&prefix=aa&prefixcount=2", ["a", "ab1"]),
+        ("prefix=a&prefix=ab&prefixcount=0", []),
+        ("prefix=a&prefix=ab&prefixcount=2&startafter=ab1", ["ab2", "ab3"]),
+        ("prefix=a&prefix=ab&prefixcount=2&start=a0", ["ab1", "ab2"]),
+        ("prefix=a&prefix=ab&prefixcount=2&count=2", ["a", "ab1"]),
+    ],
+)
+async def test_each_of_overlapping_prefixes_has_its_number_and_no_record_counts_twice(
+    http: Http, path: str, query: str, keys: list[str]
+) -> None:
+    await http.post(path, [{"_key": key} for key in ("a", "ab1", "ab2", "ab3", "ab4", "ac1", "ac2", "b1", "b2", "b3")])
+    assert await found(http, path, f"&{query}") == keys
+    if "&count=" not in query:
+        counted = (await http.get(f"{path}/count?{query}")).json
+        assert counted["count"] == len(keys)
+        assert (await http.delete(f"{path}?{query}")).json["deleted"] == len(keys)
+        assert not set(keys) & set(await found(http, path))
+
+
 async def test_the_other_parameters_hold_for_a_few_keys_too(http: Http, path: str) -> None:
     await http.post(path, [{"_key": key} for key in ("a", "b", "c")])
     keys = "&key=b&key=a"
