@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -52,16 +53,28 @@ _UNUSABLE: Final = (
     sqlite.READONLY,
 )
 
+_ANSWERS_TABLE: Final = (
+    # The order of id is that of age.
+    "CREATE TABLE answers (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, place INTEGER NOT NULL, "
+    "size INTEGER NOT NULL, checksum INTEGER NOT NULL)"
+)
 _TABLES: Final = (
     "CREATE TABLE totals (requests INTEGER NOT NULL, cost REAL NOT NULL, in_flight INTEGER NOT NULL, "
     "unanswered INTEGER NOT NULL, stored_bytes INTEGER NOT NULL)",
     "INSERT INTO totals VALUES (0, 0.0, 0, 0, 0)",
-    # The order of id is that of age.
-    "CREATE TABLE answers (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, place INTEGER NOT NULL, "
-    "size INTEGER NOT NULL, checksum INTEGER NOT NULL)",
+    _ANSWERS_TABLE,
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
 )
+#: Format 1 had the answers in the database. The totals stay, by which budgets hold.
+_FROM_FORMAT_1: Final = (
+    "DROP TABLE answers",
+    _ANSWERS_TABLE,
+    "UPDATE totals SET stored_bytes = 0",
+    f"PRAGMA user_version = {FORMAT}",
+)
+
+logger = logging.getLogger(__name__)
 
 
 class LedgerError(Exception):
@@ -164,6 +177,14 @@ class LedgerFile:
                 connection.execute(statement)
         elif application != APPLICATION_ID:
             raise LedgerError(f"{self.path} is a database of something else, not a ledger. Delete it, or move it away.")
+        elif version == 1:
+            for statement in _FROM_FORMAT_1:
+                connection.execute(statement)
+            logger.warning(
+                "%s is of an earlier version: its answers are not used and may be paid for twice. Let crawls end "
+                "before an upgrade to prevent this",
+                self.path,
+            )
         elif version != FORMAT:
             raise LedgerError(
                 f"{self.path} is a ledger of format {version}, and this version reads format {FORMAT}. Go on with the "

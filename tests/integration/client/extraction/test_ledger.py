@@ -17,9 +17,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from scrapy_ext.client.extraction.budget import Spent
 from scrapy_ext.client.extraction.ledger import BUFFER_BYTES, WRITE_BYTES, Ledger, LedgerError, key_of
 from scrapy_ext.client.extraction.ledger_entries import LedgerChanges
-from scrapy_ext.client.extraction.ledger_file import LedgerFile
+from scrapy_ext.client.extraction.ledger_file import APPLICATION_ID, LedgerFile
 from tests.support.eventually import eventually_async
 
 A, B, C = b"a" * 20, b"b" * 20, b"c" * 20
@@ -405,6 +406,33 @@ async def test_a_ledger_of_another_version_is_reported(path):
     connection.close()
     with pytest.raises(LedgerError, match=rf"{path} is a ledger of format 7, and .* format 2\. .*delete"):
         await Ledger.open(path)
+
+
+async def test_a_ledger_of_format_1_keeps_its_totals_and_loses_its_answers_with_a_warning(path, caplog):
+    path.parent.mkdir()
+    with sqlite3.connect(path) as connection:
+        for statement in (
+            "CREATE TABLE totals (requests INTEGER NOT NULL, cost REAL NOT NULL, in_flight INTEGER NOT NULL, "
+            "unanswered INTEGER NOT NULL, stored_bytes INTEGER NOT NULL)",
+            "INSERT INTO totals VALUES (7, 3.5, 2, 1, 1312)",
+            "CREATE TABLE answers (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, size INTEGER NOT NULL, "
+            "checksum INTEGER NOT NULL, answer BLOB NOT NULL)",
+            "INSERT INTO answers (key, size, checksum, answer) VALUES (x'61', 1, 0, x'62')",
+            f"PRAGMA application_id = {APPLICATION_ID}",
+            "PRAGMA user_version = 1",
+        ):
+            connection.execute(statement)
+    connection.close()
+    ledger = await Ledger.open(path)
+    assert "is of an earlier version: its answers are not used" in caplog.text
+    assert (ledger.spent, ledger.unanswered) == (Spent(7, 3.5), 3)
+    assert await ledger.stored(b"a") is None
+    pay(ledger, A)
+    await stopped(ledger)
+    caplog.clear()
+    again = await Ledger.open(path)
+    assert (again.spent, await again.stored(A), caplog.text) == (Spent(8, 4.0), ANSWER, "")
+    await stopped(again)
 
 
 async def test_a_ledger_without_its_tables_is_reported(path):
