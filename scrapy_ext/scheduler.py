@@ -208,7 +208,8 @@ class FrontierScheduler(BaseScheduler):
     async def _open_frontier(self) -> CrawlFrontier:
         session, job = self._session, self._session.job
         name = self._name or frontier_of(job.key)
-        is_known = job.resumed or self._name is not None
+        # Nothing is pushed into the own frontier of a job before its crawl.
+        is_known = self._name is not None or (job.resumed and not (self._alone and job.begun))
         if is_known or session.group is not None:
             await self._read_slots(name)
         foreign = await self._foreign_slots(name) if is_known else []

@@ -70,6 +70,8 @@ async def test_a_server_that_is_killed_goes_on_with_its_jobs_when_it_is_started_
         server = first.process.pid
         processes = [process.pid for process in below([server], table())[server][1:]]
         first.kill()
+        # A job that runs for the first time reads no feed of its frontier.
+        assert "/feed" not in first.log()
 
     async def all_gone() -> bool:
         now = table()
