@@ -11,7 +11,8 @@ A job *matches* the conditions of a rule when all of these hold:
 - With ``older_than``: it finished more than so many days ago, by the clock of the server.
 - With ``keep_last``: it is not among the newest so many jobs of its spider, by the time of their end or by their
   number. Jobs count that are in the rule's scope, have not the tag ``keep`` (if the rule removes data), and have
-  records of the kinds that the rule covers, which were not removed.
+  records of the kinds that the rule covers, which were not removed. Where fewer have records, a job without any,
+  which a rule about whole jobs covers too, is compared with all jobs in the scope.
 
 With both conditions, a job matches when it is old enough and outside the newest ones.
 """

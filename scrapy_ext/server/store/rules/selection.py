@@ -85,8 +85,16 @@ class _Newest(NamedTuple):
         return (changed, job) >= (self.changed, self.job) or job >= self.lowest
 
 
-#: The last one of the newest jobs by spider; None: the spider has fewer.
-NewestJobs = dict[int, _Newest | None]
+class _Kept(NamedTuple):
+    """The last one of the newest jobs of a spider, for its jobs with records and for those without; None: the spider
+    has fewer."""
+
+    filled: _Newest | None
+    empty: _Newest | None
+
+
+#: The last ones of the newest jobs by spider.
+NewestJobs = dict[int, _Kept]
 
 
 async def match_page(
@@ -205,22 +213,35 @@ async def _matches(
             continue
         if wanted.conditions.keep_last is not None:
             if spider not in newest:
-                newest[spider] = await _newest(tx, project, spider, wanted, wanted.conditions.keep_last)
-            last = newest[spider]
+                newest[spider] = await _kept(tx, project, spider, wanted, wanted.conditions.keep_last)
+            last = newest[spider].filled if records else newest[spider].empty
             if last is None or last.has(changed, job):
                 continue
         matches.append(Match(JobKey(project, spider, job), name, changed, records, size))
     return matches
 
 
-async def _newest(tx: Transaction, project: int, spider: int, wanted: Wanted, count: int) -> _Newest | None:
-    """Return the last one of the newest ``count`` jobs that count; None when there are fewer."""
+async def _kept(tx: Transaction, project: int, spider: int, wanted: Wanted, count: int) -> _Kept:
+    """Return the last ones of the newest ``count`` jobs.
+
+    Jobs with records count. All of them stay where there are fewer: there, those without records stay when they are
+    among the newest of all jobs.
+    """
+    arguments = (project, wanted.conditions.tag, spider, count - 1)
+    filled = await _newest(tx, wanted, f" AND EXISTS {_totals('1', wanted, 't.records > 0')}", arguments)
+    return _Kept(filled, filled or await _newest(tx, wanted, "", arguments))
+
+
+async def _newest(tx: Transaction, wanted: Wanted, condition: str, arguments: tuple[Any, ...]) -> _Newest | None:
+    """Return the last one of the newest jobs in scope that meet a condition; None when there are fewer.
+
+    ``arguments``: project, tag, spider, and the number of those before it.
+    """
 
     def counted(state: str) -> str:
         return f"""SELECT j.changed, j.job FROM jobs j WHERE j.project = $1 AND j.spider = $3 AND {state} = 'finished'
-                   AND {_scope(wanted, "$2")} AND EXISTS {_totals("1", wanted, "t.records > 0")}"""
+                   AND {_scope(wanted, "$2")}{condition}"""
 
-    arguments = (project, wanted.conditions.tag, spider, count - 1)
     order = "ORDER BY j.changed DESC, j.job DESC LIMIT 1 OFFSET $4"
     by_time = await tx.fetchrow(f"{counted('j.state')} {order}", *arguments)
     by_number = await tx.fetchrow(f"{counted(_STATE)} ORDER BY j.job DESC LIMIT 1 OFFSET $4", *arguments)

@@ -111,6 +111,27 @@ async def test_jobs_without_data_do_not_count_as_the_newest(store: Store, clock:
     assert await matches(store, clock, keep_last=2, wanted={"left": ANY}) == []
 
 
+@pytest.mark.parametrize(
+    ("items", "kept", "gone"),
+    [
+        ((0, 0, 0, 0), 2, ["1/1/1", "1/1/2"]),
+        ((0, 0, 0, 0), 4, []),
+        ((1, 0, 0, 0, 0), 2, ["1/1/2", "1/1/3"]),
+        ((0, 0, 0, 1), 2, ["1/1/1", "1/1/2"]),
+        ((0, 1, 0, 1), 2, ["1/1/1"]),
+    ],
+    ids=range(5),
+)
+async def test_old_jobs_without_data_go_where_few_jobs_have_data(
+    items: tuple[int, ...], kept: int, gone: list[str], store: Store, clock: Clock
+) -> None:
+    for number in items:
+        await add_finished(store, "books", number)
+        clock.now += 1000
+    assert await matches(store, clock, keep_last=kept, wanted={"left": ANY}) == gone
+    assert await matches(store, clock, keep_last=kept) == []
+
+
 async def test_a_tag_limits_the_jobs_that_match_and_those_that_count(store: Store, clock: Clock) -> None:
     keys = [await add_finished(store, "books", 1) for _ in range(5)]
     await store.jobs.tag([keys[0], keys[2]], ["nightly"], [])
