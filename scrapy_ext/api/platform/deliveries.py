@@ -149,6 +149,13 @@ class DeliveryRule(NewDeliveryRule, frozen=True, kw_only=True, forbid_unknown_fi
     failure: str | None = None
 
 
+class DeliveryPreview(JobsPreview, kw_only=True):
+    """The data that a delivery rule would deliver now."""
+
+    #: Why the rule would wait, None if it would not.
+    failure: str | None = None
+
+
 class JobDelivery(msgspec.Struct, kw_only=True):
     """A complete delivery of a job's records of one kind, in ``folder``/``object``.
 
@@ -248,7 +255,7 @@ SORT: Final = RuleSort(
     done="delivered",
     new=NewDeliveryRule,
     rule=DeliveryRule,
-    preview=JobsPreview,
+    preview=DeliveryPreview,
     parse=rule_of,
     data=data_in_words,
     limits=limits_in_words,

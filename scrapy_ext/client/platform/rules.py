@@ -10,10 +10,17 @@ from typing import Any, Generic
 import msgspec
 
 from scrapy_ext.api.platform import deliveries, monitors
-from scrapy_ext.api.platform.deliveries import DeliveryList, DeliveryRule, JobDelivery, JobRestore, RestoreList
+from scrapy_ext.api.platform.deliveries import (
+    DeliveryList,
+    DeliveryPreview,
+    DeliveryRule,
+    JobDelivery,
+    JobRestore,
+    RestoreList,
+)
 from scrapy_ext.api.platform.keys import Host, JobKey
 from scrapy_ext.api.platform.monitors import Incident, Monitor, MonitorPreview, MonitorResult
-from scrapy_ext.api.platform.rules import JobsPreview, NextJob, PreviewT, RuleSort, RuleT
+from scrapy_ext.api.platform.rules import NextJob, PreviewT, RuleSort, RuleT
 from scrapy_ext.client.platform.calls import JSON, delete, form, get, path, send_json
 from scrapy_ext.client.platform.resource import Resource
 from scrapy_ext.client.platform.transport import Transport
@@ -92,7 +99,7 @@ class Monitors(Rules[Monitor, MonitorPreview]):
 _Deliveries = list[JobDelivery]
 
 
-class Deliveries(Rules[DeliveryRule, JobsPreview]):
+class Deliveries(Rules[DeliveryRule, DeliveryPreview]):
     """Rules by which finished jobs are delivered, the deliveries of jobs, and restores of archived jobs."""
 
     def __init__(self, transport: Transport) -> None:

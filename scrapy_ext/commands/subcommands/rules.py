@@ -163,6 +163,10 @@ def _records_found(preview: JobsPreview) -> str:
     return f"{counted(preview.records, 'record')}, {preview.bytes} bytes"
 
 
+def _deliveries_found(preview: deliveries.DeliveryPreview) -> str:
+    return _jobs_found(preview) + (f" The rule waits: {preview.failure}." if preview.failure else "")
+
+
 def _retention_found(preview: retention.Preview) -> str:
     if preview.collections:
         return f"Now these are {_records_found(preview)} of {counted(preview.collections, 'collection')}."
@@ -228,7 +232,7 @@ SUBCOMMANDS: Final = (
     with_actions(
         "deliveries",
         (
-            *RuleActions(deliveries.SORT, rules=lambda view: view.client.deliveries, found=_jobs_found).actions(),
+            *RuleActions(deliveries.SORT, rules=lambda view: view.client.deliveries, found=_deliveries_found).actions(),
             CommandAction(
                 "of",
                 "list the objects that jobs were delivered to",

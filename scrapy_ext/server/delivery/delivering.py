@@ -25,7 +25,7 @@ from typing import Final
 
 import msgspec
 
-from scrapy_ext.api.platform.deliveries import MANIFEST, DeliveryRule, is_within, job_folder
+from scrapy_ext.api.platform.deliveries import MANIFEST, DeliveryRule, job_folder
 from scrapy_ext.api.platform.formats import Format
 from scrapy_ext.api.platform.rules import rule_in_words
 from scrapy_ext.api.violations import ContractError
@@ -33,7 +33,7 @@ from scrapy_ext.compatibility.python import elapsing, run_together
 from scrapy_ext.formats import Compression, MissingLibraryError, Schema, check_installed
 from scrapy_ext.server.delivery import manifest as manifests
 from scrapy_ext.server.delivery.manifest import Manifest
-from scrapy_ext.server.delivery.targets import Target, TargetError, create_folder, open_target
+from scrapy_ext.server.delivery.targets import Target, TargetError, check_target, create_folder, open_target, root_of
 from scrapy_ext.server.delivery.writing import Upload
 from scrapy_ext.server.loops import Loop, leased
 from scrapy_ext.server.store import Store
@@ -140,7 +140,7 @@ class Deliverer:
         """
         failed = set[str]()
         for attempt in await self._store.deliveries.dead(self._grace):
-            root = self._root(attempt.folder)
+            root = root_of(attempt.folder, self._targets)
             if root in failed:
                 continue
             try:
@@ -154,10 +154,8 @@ class Deliverer:
         """Deliver the due jobs of a rule."""
         deliveries, failure, done = self._store.deliveries, None, 0
         try:
-            root = self._root(rule.target)
-            if root is None:
-                raise TargetError(f"{rule.target} is not an allowed target: start the server with --archive-target")
-            await asyncio.to_thread(create_folder, rule.target, root)
+            await asyncio.to_thread(check_target, rule.target, self._targets)
+            await asyncio.to_thread(create_folder, rule.target)
             turn = _Turn(rule, self._opened(rule.target), lease, elapsing() + self._turn)
             try:
                 for project in await self._store.jobs.projects() if rule.project is None else [rule.project]:
@@ -259,13 +257,9 @@ class Deliverer:
         done = DoneDelivery(delivered, len(manifest), hashlib.sha256(manifest).hexdigest())
         await self._store.deliveries.finish(lease, new, done)
 
-    def _root(self, url: str) -> str | None:
-        """Return the allowed target that a URL is or is below."""
-        return next((target for target in self._targets if is_within(url, [target])), None)
-
     async def _discard(self, attempt: Attempt) -> None:
         """Remove the objects of a delivery that is not complete, the manifest first, then its row."""
-        root = self._root(attempt.folder)
+        root = root_of(attempt.folder, self._targets)
         if root is None:
             raise TargetError(f"{attempt.folder} is in no allowed target: start the server with its --archive-target")
         target = self._opened(root.rstrip("/"))

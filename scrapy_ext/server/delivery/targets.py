@@ -14,18 +14,21 @@ import os
 import re
 import shutil
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from msgspec import structs
+
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
-from scrapy_ext.api.platform.deliveries import NewDeliveryRule, is_within, rule_of
+from scrapy_ext.api.platform.deliveries import DeliveryPreview, NewDeliveryRule, is_within, rule_of
 from scrapy_ext.api.platform.formats import Format
+from scrapy_ext.api.platform.rules import JobsPreview
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import Compression, MissingLibraryError, check_installed
 
@@ -65,17 +68,35 @@ def open_target(url: str) -> Target:
         raise TargetError(_reason(url, error)) from None
 
 
-def create_folder(url: str, root: str) -> None:
-    """Create the folder of a local target below an allowed one, which must exist; raise :class:`TargetError`."""
+def root_of(url: str, targets: Sequence[str]) -> str | None:
+    """Return the allowed target that a URL is or is below."""
+    return next((target for target in targets if is_within(url, [target])), None)
+
+
+def check_target(target: str, targets: Sequence[str]) -> None:
+    """Raise :class:`TargetError` for a target below no allowed one, or below one whose folder does not exist."""
+    root = root_of(target, targets)
+    if root is None:
+        raise TargetError(f"{target} is not an allowed target: start the server with --archive-target")
+    try:
+        if root.startswith("file:") and not _folder_of(root).is_dir():
+            raise TargetError(f"{root}: there is no such folder. Create it, or mount its file system")
+    except OSError as error:
+        raise TargetError(_reason(target, error)) from None
+
+
+def create_folder(url: str) -> None:
+    """Create the folder of a local target, which was checked; raise :class:`TargetError`."""
     if not url.startswith("file:"):
         return
-    allowed = Path(unquote(urlsplit(root).path))
     try:
-        if not allowed.is_dir():
-            raise TargetError(f"{root}: there is no such folder. Create it, or mount its file system")
-        Path(unquote(urlsplit(url).path)).mkdir(mode=0o700, parents=True, exist_ok=True)
+        _folder_of(url).mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise TargetError(_reason(url, error)) from None
+
+
+def _folder_of(url: str) -> Path:
+    return Path(unquote(urlsplit(url).path))
 
 
 class Target:
@@ -91,7 +112,7 @@ class Target:
         self._folder: Path | None = None
         self._store: ObjectStore
         if parts.scheme == "file":
-            self._folder = Path(unquote(parts.path))
+            self._folder = _folder_of(url)
             self._store = LocalStore(prefix=self._folder)
         else:
             # Servers of other makers, on the operator's own network, may have no TLS.
@@ -230,3 +251,13 @@ class ArchiveTargets(NamedTuple):
         except MissingLibraryError as error:
             raise refused("parquet", "is not supported by this server", str(error)) from None
         return new
+
+    async def preview(self, rule: NewDeliveryRule, found: JobsPreview) -> DeliveryPreview:
+        """Return the preview of a rule for which these jobs were found, with the reason for which it would wait."""
+        try:
+            await asyncio.to_thread(check_target, rule.target, self.urls)
+        except TargetError as error:
+            failure: str | None = str(error)
+        else:
+            failure = None
+        return DeliveryPreview(**structs.asdict(found), failure=failure)

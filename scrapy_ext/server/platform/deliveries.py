@@ -10,6 +10,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.deliveries import (
     SORT,
     DeliveryList,
+    DeliveryPreview,
     JobRestore,
     NewDeliveryRule,
     RestoreList,
@@ -41,6 +42,9 @@ class DeliveryPaths(RulePaths, frozen=True):
 
     def parse(self, call: Call, fields: dict[str, Any]) -> NewDeliveryRule:
         return call.service(ArchiveTargets).rule_of(fields)
+
+    async def preview_of(self, call: Call, rule: NewDeliveryRule) -> DeliveryPreview:
+        return await call.service(ArchiveTargets).preview(rule, await super().preview_of(call, rule))
 
 
 declare(ROUTES, DeliveryPaths(SORT, rules=lambda store: store.deliveries))

@@ -7,7 +7,7 @@ rule only with the fields that it was shown for. Rules of the server are changed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -61,6 +61,8 @@ class _Purpose:
     rules: Callable[[Store], RuleStore[Any, Any]]
     #: Returns the rule with the given fields; raises :class:`ContractError`.
     parse: Callable[[PageServices, Mapping[str, Any]], Any]
+    #: Returns the preview of a rule for which these jobs were found; None: the jobs are all of it.
+    previewed: Callable[[PageServices, Any, JobsPreview], Awaitable[JobsPreview]] | None = None
 
     @property
     def name(self) -> str:
@@ -111,7 +113,8 @@ class _Purpose:
     async def _preview(self, visit: Visit, rule: Any) -> JobsPreview:
         everywhere = rule.project is None and visit.grant.all_projects
         projects = await visit.store.jobs.projects() if everywhere else [visit.project]
-        return await self.rules(visit.store).preview(rule, projects)
+        found = await self.rules(visit.store).preview(rule, projects)
+        return found if self.previewed is None else await self.previewed(visit.services, rule, found)
 
     async def act(self, visit: Visit) -> Response:
         """Enable, disable or remove a rule."""
@@ -219,6 +222,7 @@ _DELIVERIES: Final = _Purpose(
     removing="What it has delivered stays where it is.",
     rules=lambda store: store.deliveries,
     parse=lambda services, fields: services.archive.rule_of(fields),
+    previewed=lambda services, rule, found: services.archive.preview(rule, found),
 )
 _PURPOSES: Final = (_RETENTION, _DELIVERIES)
 

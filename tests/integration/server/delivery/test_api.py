@@ -197,6 +197,29 @@ async def test_the_command_previews_a_rule_before_it_adds_it(
     assert (code, f"project {project} has no rule 1" in error) == (1, True)
 
 
+async def test_the_preview_of_a_rule_names_the_folder_that_is_missing(
+    server: RunningServer, http: Http, project: int, place: Path
+) -> None:
+    url = place.as_uri()
+    moved = place.with_name("not-mounted")
+    path = f"/api/projects/{project}/deliveries"
+    place.rename(moved)
+    try:
+        code, out, error = await run(server, project, "deliveries", "add", url, "--dry-run")
+        reason = f"{url}: there is no such folder. Create it, or mount its file system"
+        assert (code, json.loads(out)["failure"]) == (0, reason)
+        assert f" The rule waits: {reason}." in error
+        # It may be added all the same, since the disk may be mounted later.
+        code, out, _ = await run(server, project, "deliveries", "add", url, "--off")
+        number = json.loads(out)["id"]
+        assert (await http.get(f"{path}/{number}/preview")).json["failure"] == reason
+        assert "there is no such folder" in (await http.get(f"/ui/{project}/deliveries/{number}")).text
+    finally:
+        moved.rename(place)
+    assert (await http.get(f"{path}/{number}/preview")).json["failure"] is None
+    assert "there is no such folder" not in (await http.get(f"/ui/{project}/deliveries/{number}")).text
+
+
 async def _finished(http: Http, project: int, items: bytes) -> str:
     (pushed,) = (await http.post(f"/jobq/{project}/push", [{"spider": "books", "state": "running"}])).lines
     key: str = pushed["key"]
