@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeGuard
 
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
-from joserfc.errors import BadSignatureError, InvalidKeyIdError, JoseError
+from joserfc.errors import BadSignatureError, ClaimError, ExpiredTokenError, InvalidKeyIdError, JoseError
 from joserfc.jwk import KeySet
 
 from scrapy_ext.api.platform.users import MAX_TEXT
@@ -23,6 +23,9 @@ from scrapy_ext.server.store.users import Account
 ALGORITHMS: Final = ("RS256", "ES256")
 #: Tolerated difference between the clocks of the provider and this server, in seconds.
 LEEWAY: Final = 60
+#: Claims with times, and the remedy of a wrong one.
+_TIMES: Final = ("exp", "iat", "nbf")
+_CLOCKS: Final = "Compare the clocks of this server and the provider"
 _MAX_SUBJECT: Final = 255
 _MAX_GROUPS: Final = 200
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
@@ -77,7 +80,9 @@ def _verified(text: str, keys: KeySet | None, expected: _Expected) -> dict[str, 
         raise
     except (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         # The token itself is not logged.
-        raise untrusted(f"The ID token is invalid: {type(error).__name__} {_one_line(str(error))}") from None
+        reason = error.description if isinstance(error, ClaimError) else f"{type(error).__name__} {error}"
+        of_time = isinstance(error, ExpiredTokenError) or (isinstance(error, ClaimError) and error.claim in _TIMES)
+        raise untrusted(f"The ID token is invalid: {_one_line(reason)}", _CLOCKS if of_time else "") from None
     # Authlib compares it only where it is expected.
     if not expected.nonce or claims.get("nonce") != expected.nonce:
         raise untrusted("The ID token has another nonce")

@@ -1,8 +1,9 @@
 """The steps of a login by OpenID Connect: the authorization code flow with PKCE.
 
-:meth:`Logins.begin` sends a person to the provider, with a cookie that has a random ID, the time when the login ends
-and the page to open afterwards, signed by the server. State, nonce and code verifier are HMACs of the ID with a secret
-of the database: no server stores them, each server of the database knows them, and the browser never has the verifier.
+:meth:`Logins.begin` sends a person to the provider, with a cookie that has a random ID, the time when the login ends,
+the page to open afterwards and the ID of the session that the login replaces, signed by the server. State, nonce and
+code verifier are HMACs of the ID with a secret of the database: no server stores them, each server of the database
+knows them, and the browser never has the verifier.
 
 :meth:`Logins.complete` takes the provider's answer. The state must be that of the browser's own cookie, so that nobody
 logs in another person's browser, and each login is completed once.
@@ -34,7 +35,7 @@ LASTS: Final = 600
 #: Maximum characters of a code, which the standard does not bound.
 _MAX_CODE: Final = 4096
 _SECRET: Final = "logins"  # noqa: S105 - the name of a secret
-_decode: Final = msgspec.json.Decoder(tuple[str, int, str]).decode
+_decode: Final = msgspec.json.Decoder(tuple[str, int, str, str]).decode
 
 
 class Begun(NamedTuple):
@@ -45,10 +46,12 @@ class Begun(NamedTuple):
 
 
 class Completed(NamedTuple):
-    """A login that succeeded, and the path of the page to open."""
+    """A login that succeeded, the path of the page to open, and the ID of the session that it replaces, "" without
+    one."""
 
     user: StoredUser
     onward: str
+    session: str
 
 
 class _Client(NamedTuple):
@@ -69,8 +72,11 @@ class Logins:
     def provider(self) -> Provider:
         return self._provider
 
-    async def begin(self, onward: str) -> Begun:
-        """Return the provider's page and the cookie of a new login; raises :class:`LoginError`."""
+    async def begin(self, onward: str, session: str = "") -> Begun:
+        """Return the provider's page and the cookie of a new login; raises :class:`LoginError`.
+
+        ``session``: the ID of the browser's session, which the login replaces.
+        """
         await self._signer.load()
         metadata, settings = await self._provider.metadata(), self._provider.settings
         login = secrets.token_hex(16)
@@ -86,7 +92,7 @@ class Logins:
             code_challenge_method="S256",
         )
         ends = self._store.clock() // 1000 + LASTS
-        return Begun(url, self._signer.sealed("login", (login, ends, onward)))
+        return Begun(url, self._signer.sealed("login", (login, ends, onward, session)))
 
     async def complete(self, query: Mapping[str, str], cookie: str) -> Completed:
         """Return the user of the provider's answer; raises :class:`LoginError`, and ``StoreError``."""
@@ -94,7 +100,7 @@ class Logins:
         opened = self._signer.opened("login", cookie)
         if opened is None:
             raise expired()
-        login, ends, onward = _decode(opened)
+        login, ends, onward, session = _decode(opened)
         state = self._signer.sign("state", login).encode()
         if not hmac.compare_digest(state, query.get("state", "").encode()) or self._store.clock() // 1000 >= ends:
             raise expired()
@@ -106,14 +112,16 @@ class Logins:
         claims = await self._claims(metadata, code, login)
         account = account_of(self._provider.settings.issuer, claims, self._provider.settings.groups_claim)
         if not self._users.may_log_in(account):
-            detail = f"The rules of --oidc-allowed do not admit {account.email or account.subject!r}."
+            detail = f"The rules of --oidc-allowed do not admit {account.email or account.subject!r}"
+            if claims.get("email") and not account.email:
+                detail += ", whose e-mail address the provider does not report as verified"
             raise LoginError("not-allowed", 403, "Your account may not log in here. Ask the operator.", detail)
         user = await self._store.users.log_in(account)
         if user.disabled:
             raise LoginError(
                 "disabled", 403, "Your access is disabled. Ask the operator.", f"{user.handle} is disabled."
             )
-        return Completed(user, onward)
+        return Completed(user, onward, session)
 
     def _code(self, metadata: ProviderMetadata, query: Mapping[str, str]) -> str:
         """Return the code of the provider's answer; its ``iss`` (RFC 9207) must be right where there is one."""
@@ -124,7 +132,7 @@ class Logins:
             raise provider_error("The answer is of another issuer")
         if error := query.get("error"):
             detail = f"The provider refused the login: {error[:100]!r}."
-            raise LoginError("refused", 403, "The provider refused the login. Try again, or ask the operator.", detail)
+            raise LoginError("refused", 403, "The provider refused the login. Log in again.", detail)
         code = query.get("code", "")
         if not 0 < len(code) <= _MAX_CODE:
             raise expired()

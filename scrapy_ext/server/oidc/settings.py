@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_ext.api.masking import shown_address
@@ -12,12 +12,24 @@ from scrapy_ext.server.config.config import ConfigError, ServerConfig
 CALLBACK = "/login/oidc/callback"
 
 
-class LoginError(Exception):
-    """A login failed. The message is for the person; ``detail`` is for the operator's log, ``outcome`` for metrics."""
+#: Remedies for the operator by outcome; :data:`_CHECK` for the others.
+_REMEDIES: Final = {
+    "state": "Compare the address that people open with --public-url",
+    "not-allowed": "Add a rule with --oidc-allowed, if the person may log in",
+    "disabled": "`scrapy platform users enable` lets the person log in again",
+    "full": "Remove users that are not needed with `scrapy platform users remove`",
+}
+_CHECK: Final = "Check the options --oidc-… and the client at the provider"
 
-    def __init__(self, outcome: str, status: int, message: str, detail: str = "") -> None:
+
+class LoginError(Exception):
+    """A login failed. The message is for the person; ``detail`` and ``remedy`` are for the operator's log, ``outcome``
+    for metrics."""
+
+    def __init__(self, outcome: str, status: int, message: str, detail: str = "", remedy: str = "") -> None:
         super().__init__(message)
         self.outcome, self.status, self.detail = outcome, status, detail or message
+        self.remedy = remedy or _REMEDIES.get(outcome, _CHECK)
 
 
 def provider_error(detail: str) -> LoginError:
@@ -27,9 +39,9 @@ def provider_error(detail: str) -> LoginError:
     )
 
 
-def untrusted(detail: str) -> LoginError:
+def untrusted(detail: str, remedy: str = "") -> LoginError:
     """Return the error of an ID token that proves nothing."""
-    return LoginError("token", 403, "The provider's answer could not be verified. Ask the operator.", detail)
+    return LoginError("token", 403, "The provider's answer could not be verified. Ask the operator.", detail, remedy)
 
 
 def expired() -> LoginError:

@@ -165,8 +165,10 @@ class PageRoutes:
                 answer.headers["Retry-After"] = str(wait)
                 return answer
             return self._frame.rendered("login.html", 403, onward=onward, error=_WRONG_KEY)
+        name = await self._sessions.cookie_name()
+        await self._sessions.end(await self._sessions.id_of(cookie_of(request, name) or ""))
         answer = RedirectResponse(onward, 303, HEADERS)
-        set_cookie(answer, request, await self._sessions.cookie_name(), cookie, LIFETIME)
+        set_cookie(answer, request, name, cookie, LIFETIME)
         return answer
 
     def _of_provider(self) -> list[BaseRoute]:
@@ -177,9 +179,10 @@ class PageRoutes:
         return [Route(BEGIN, logins.begin), Route(CALLBACK, logins.complete)]
 
     async def _log_out(self, visit: Visit) -> Response:
-        await self._sessions.end(cookie_of(visit.request, await self._sessions.cookie_name()) or "")
+        name = await self._sessions.cookie_name()
+        await self._sessions.end(await self._sessions.id_of(cookie_of(visit.request, name) or ""))
         answer = await self._logged_out(visit)
-        set_cookie(answer, visit.request, await self._sessions.cookie_name(), "", 0)
+        set_cookie(answer, visit.request, name, "", 0)
         return answer
 
     async def _logged_out(self, visit: Visit) -> Response:

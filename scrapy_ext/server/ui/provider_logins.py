@@ -62,7 +62,9 @@ class ProviderLogins:
             query = urlencode({"next": onward, _MOVED: 1})
             return RedirectResponse(f"{public}{BEGIN}?{query}", 303, HEADERS)
         try:
-            begun = await self._logins.begin(onward)
+            # Here, since browsers do not send the session's strict cookie to the address to which the provider leads.
+            cookie = cookie_of(request, await self._sessions.cookie_name()) or ""
+            begun = await self._logins.begin(onward, await self._sessions.id_of(cookie))
         except Exception as error:
             return self._failed(request, error, onward)
         answer = RedirectResponse(begun.url, 303, HEADERS)
@@ -75,8 +77,11 @@ class ProviderLogins:
         try:
             completed = await self._logins.complete(request.query_params, cookie)
             session = await self._sessions.begin_of_user(completed.user)
+            await self._sessions.end(completed.session)
         except Exception as error:
             answer = self._failed(request, error, "/")
+            if isinstance(error, LoginError) and error.outcome == "state":
+                return answer  # the cookie is that of a login in another tab
         else:
             context_of(request.scope).who = completed.user.handle
             self._counts.count("oidc", "success")
@@ -98,8 +103,9 @@ class ProviderLogins:
             return self._frame.failed(error, None)
         self._counts.count("oidc", error.outcome)
         logger.warning(
-            "A login by OpenID Connect has failed: %s. Check the options --oidc-… and the client at the provider",
+            "A login by OpenID Connect has failed: %s. %s",
             error.detail.rstrip("."),
+            error.remedy,
         )
         status, text, wait = error.status, str(error), self._failures.note(request.scope)
         if wait:

@@ -3,8 +3,8 @@
 A session is a signed text in a cookie; no server stores it. It contains the name of a key, a proof of that key's
 identity when the session began, and the time when it ends. Neither the key nor anything that helps to guess it is
 included: the proof is an HMAC with a secret of the database, which all its servers share. Removing, suspending or
-replacing a key ends its sessions on all servers. Logging out stores the session's ID in the database until the session
-would have expired, so that copies of the cookie are refused too.
+replacing a key ends its sessions on all servers. Logging out, and another login in the same browser, store the
+session's ID in the database until the session would have expired, so that copies of the cookie are refused too.
 
 The session of a user has ``user <number>`` in place of a key's name, which has no space, and a proof of the user's
 epoch. The user is read for each page, so that another role, or its end, has effect at once.
@@ -86,10 +86,15 @@ class Sessions:
     def _proof(self, user: StoredUser) -> str:
         return self._sign("user", f"{user.number} {user.epoch}")
 
-    async def end(self, value: str) -> None:
-        """End the session of a cookie, if it has one."""
-        if (read := await self._read(value)) is not None:
-            await self._store.keys.end_session(read[-1], LIFETIME)
+    async def id_of(self, value: str) -> str:
+        """Return the ID of a cookie's session; "" without one."""
+        read = await self._read(value)
+        return "" if read is None else read[-1]
+
+    async def end(self, session: str) -> None:
+        """End a session by its ID, if there is one."""
+        if session:
+            await self._store.keys.end_session(session, LIFETIME)
 
     async def _read(self, value: str) -> tuple[str, str, int, str] | None:
         """Return key name, proof, end and ID of a cookie's session; None when it is forged or has expired."""

@@ -350,6 +350,24 @@ async def test_the_operator_says_who_may_log_in(
     assert len(await store.users.listed()) == ok
 
 
+async def test_the_log_names_the_cause_and_the_remedy_of_a_failed_login(provider: OidcProvider, store: Store) -> None:
+    logins = logins_at(provider, store, "@example.com")
+    provider.person["email_verified"] = False
+    error = await failure(logins)
+    assert error.detail.endswith(", whose e-mail address the provider does not report as verified")
+    assert "--oidc-allowed" in error.remedy
+    provider.person["email_verified"] = True
+    for change, detail, remedy in (
+        ({"aud": "another"}, "Invalid claim: 'aud'", "Check the options"),
+        ({"iat": int(time.time()) + 3600}, "The token was issued in the future", "Compare the clocks"),
+        ({"exp": int(time.time()) - 3600}, "The token is expired", "Compare the clocks"),
+    ):
+        provider.change_claims = lambda claims, change=change: claims.update(change)
+        error = await failure(logins)
+        assert error.detail == f"The ID token is invalid: {detail}"
+        assert remedy in error.remedy
+
+
 async def test_claims_that_only_the_user_info_has_count_too(provider: OidcProvider, logins: Logins) -> None:
     provider.in_userinfo = ("email", "email_verified", "name", "groups")
     provider.person["groups"] = ["ops"]

@@ -341,6 +341,33 @@ async def test_failures_are_explained_logged_counted_and_limited(
     assert re.search(r'logins_total\{by="oidc",outcome="state"\} \d+\b', metrics), metrics
 
 
+async def test_a_login_ends_the_session_that_it_replaces(person: Person) -> None:
+    await person.log_in()
+    (older,) = (cookie for cookie in person.session.cookie_jar if not cookie.key.endswith("_login"))
+    copy = {"Cookie": f"{older.key}={older.value}"}
+    async with aiohttp.ClientSession(headers=HTML) as other:
+
+        async def opened() -> int:
+            async with other.get(f"{person.url}/ui/none", headers=copy, allow_redirects=False) as answer:
+                return answer.status
+
+        before = await opened()
+        await person.begin()  # a login that is not completed ends nothing
+        assert await opened() == before
+        await person.log_in()
+        assert await opened() == 303
+    assert await person.is_logged_in()
+
+
+async def test_a_login_in_another_tab_does_not_fail_with_the_one_that_it_replaced(person: Person) -> None:
+    first = await person.begin()
+    second = await person.begin()
+    status, _, text = await person.get(first)
+    assert (status, "Log in again" in text) == (400, True)
+    assert (await person.get(second))[0] == 200
+    assert await person.is_logged_in()
+
+
 async def test_groups_have_roles_as_of_the_last_login(provider: OidcProvider, person: Person, http: Http) -> None:
     provider.person["groups"] = ["ops", "<b>odd</b>"]
     await person.log_in()

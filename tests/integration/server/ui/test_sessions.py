@@ -273,6 +273,14 @@ async def test_logging_out_ends_the_session_for_every_copy_of_its_cookie_and_on_
     await other.session.close()
 
 
+async def test_a_login_ends_the_session_that_it_replaces(server: RunningServer, browser: Browser) -> None:
+    older = cookie_of(await browser.log_in(server.platform_key))
+    assert (await browser.log_in("a wrong key")).status == 403
+    assert await opens(server, *older)
+    newer = cookie_of(await browser.log_in(server.platform_key))
+    assert [await opens(server, *cookie) for cookie in (older, newer)] == [False, True]
+
+
 async def test_a_cookie_opens_nothing_in_any_browser_once_its_key_is_gone(
     server: RunningServer, browser: Browser, project: int
 ) -> None:
