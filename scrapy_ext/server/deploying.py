@@ -53,8 +53,8 @@ class Deploys(NamedTuple):
             return "Forbidden. This server takes no code (--deploy none)."
         if self.allowed == "all" and not grant.all_projects:
             return (
-                f"Forbidden. The key {who} is limited to projects, and code that is deployed runs with the rights "
-                "of the server. Use a key that opens all projects, or start the server with --deploy project."
+                f"Forbidden. The key {who} is limited to projects, and this server takes code from such keys with "
+                "--deploy project alone. Use a key that opens all projects."
             )
         return ""
 

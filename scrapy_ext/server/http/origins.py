@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-FOREIGN: Final = "Forbidden. A page of another site may not use this address. Use a program, or a page of this server."
+FOREIGN: Final = "Forbidden. A page of another site may not use this address. Use a page of this server."
 
 
 def is_of_another_site(headers: Mapping[str, str]) -> bool:
