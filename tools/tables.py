@@ -185,7 +185,7 @@ def server_options(_: str = "") -> Lines:
             option.unit or (option.metavar and code(option.metavar)) or ", ".join(map(code, option.choices or ())),
             text(option.default_text),
             " ".join(code(name) for name in dict.fromkeys((option.variable, option.setting)) if name),
-            text(option.meaning) + (" May be repeated." if option.repeatable else ""),
+            text(option.meaning) + ("; may be repeated" if option.repeatable else ""),
         )
         for option in OPTIONS
     ]
