@@ -9,7 +9,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
-from scrapy_ext.server.extraction.auto.page.layout import is_of_site
+from scrapy_ext.server.extraction.auto.page.layout import is_of_site, names_other_page
 from scrapy_ext.server.extraction.auto.page.sources import origin
 from scrapy_ext.server.extraction.auto.page.text import is_wide, letters_of, shown_pieces, shown_text
 from scrapy_ext.server.extraction.auto.page.urls import site_of, slug_of
@@ -141,14 +141,16 @@ def _starts_of(word: str) -> range:
 
 
 def _first_of_content(page: Page) -> str | None:
-    """Return the first heading in the content of a page, where that has no prose before it."""
+    """Return the first heading in the content of a page, where that has no prose and no card of another page before
+    it.
+    """
     holder = next((node for tag in ("article", "main", "body") for node in page.tree.iter(tag)), None)
     for node in islice(holder.iter("h1", "h2", "h3", "p"), MAX_HEADINGS) if holder is not None else ():
         text = shown_text(node, MAX_HEADLINE_LENGTH)
         if node.tag == "p" and len(text) >= MIN_PROSE:
             return None
         if node.tag != "p" and letters_of(text) and not is_of_site(page, node):
-            return text
+            return None if names_other_page(page, node) else text
     return None
 
 
@@ -186,11 +188,12 @@ def _heading_of_content(page: Page, focus: Focus) -> str | None:
 
 
 def _without_marks(page: Page, node: HtmlElement, text: str) -> str:
-    """Return the text of a heading without the labels or kicker at its beginning and the sign of a link at its end.
+    """Return the text of a heading without the labels or kicker at its beginning, and the sign of a link or a button
+    at its end.
 
     What the titles of the page have in the same place belongs to the heading.
     """
-    for part in islice(node.iter(*_MARK_TAGS), MAX_MARKS):
+    for part in islice(node.iter(*_MARK_TAGS, "button"), MAX_MARKS):
         whole = shown_text(part, MAX_HEADLINE_LENGTH)
         named = _MARK.search(page.names(part)) or _KICKER.search(page.names(part))
         if whole and text.startswith(whole) and text != whole:
@@ -198,9 +201,14 @@ def _without_marks(page: Page, node: HtmlElement, text: str) -> str:
             first = whole + (_FIRST_WORD.match(rest) or [""])[0]
             if (named and not _is_in_titles(page, first)) or _is_title(page, rest):
                 text = rest.lstrip(_SEPARATOR).rstrip()
-        elif _MARK.search(page.names(part)) and not letters_of(whole) and not _is_in_titles(page, text):
-            text = text.removesuffix(whole).strip()
+        elif _is_behind(page, part, whole) and not _is_in_titles(page, text):
+            text = text.removesuffix(whole).strip() or text
     return text
+
+
+def _is_behind(page: Page, part: HtmlElement, text: str) -> bool:
+    """Return whether a part of a heading is a button, or the sign of a link."""
+    return part.tag == "button" or (bool(_MARK.search(page.names(part))) and not letters_of(text))
 
 
 def _is_title(page: Page, text: str) -> bool:

@@ -199,7 +199,8 @@ class Focus:
         first_order = _of_content(self._page, [node for node in self._page.tree.iter("h1") if node_text(node, 500)])
         others = list(self._page.tree.iter("h2", "h3"))
         titles = [node for node in self._page.named(*_TITLE_NAMES) if len(node) <= 2 and node.tag not in _NO_HEADINGS]
-        for position, node in enumerate([*first_order, *others, *titles][:MAX_HEADINGS]):
+        others = [node for node in [*others, *titles][:MAX_HEADINGS] if not names_other_page(self._page, node)]
+        for position, node in enumerate([*first_order, *others][:MAX_HEADINGS]):
             words = frozenset(_words(node_text(node, 500)))
             likeness = max((len(words & name) / len(words | name) for name in self._names), default=0.0)
             score = likeness + (0.5 if node.tag == "h1" else 0.0) - position / 10_000
@@ -228,13 +229,19 @@ class _Cards:
 
     def _names_other_page(self, heading: HtmlElement) -> bool:
         text, own = node_text(heading, 500), self._heading_text
-        # A link to a source is a part of the heading of a section.
-        inner = [link for link in heading.iter("a") if 2 * len(node_text(link, 500)) > len(text)]
-        links = (*inner, *islice(heading.iterancestors("a"), 1))
-        urls = [url for link in links if (url := self._page.link(link.get("href")))]
-        # Boxes about authors have their names as headings, and posts of a thread its title, with links to themselves.
+        # Boxes about authors have their names as headings, and posts of a thread its title.
         is_name = len(text) < MIN_CARD_TITLE and not is_wide(text[:1] or " ")
-        return bool(urls) and not is_name and not any(map(self._page.is_at, urls)) and not (own and own in text)
+        return not is_name and not (own and own in text) and names_other_page(self._page, heading)
+
+
+def names_other_page(page: Page, heading: HtmlElement) -> bool:
+    """Return whether a heading is the name of another page, as it is a link there."""
+    text = node_text(heading, 500)
+    # A link to a source is a part of the heading of a section.
+    inner = [link for link in heading.iter("a") if 2 * len(node_text(link, 500)) > len(text)]
+    links = (*inner, *islice(heading.iterancestors("a"), 1))
+    urls = [url for link in links if (url := page.link(link.get("href")))]
+    return bool(urls) and not any(map(page.is_at, urls))
 
 
 def _is_teaser(box: HtmlElement, heading: HtmlElement) -> bool:

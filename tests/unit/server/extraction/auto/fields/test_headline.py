@@ -64,6 +64,26 @@ def test_the_name_of_a_product_is_not_joined_to_the_line_below_it() -> None:
     assert extract("product", page, "https://shop.example/rope")["name"] == "Sea rope"
 
 
+def test_a_button_in_a_heading_is_not_part_of_it() -> None:
+    heading = '<h1>Wall of <span>stones</span>&nbsp;<button title="Copy the path">Copy item path</button></h1>'
+    assert headline("<title>Wall in harbour::stones</title>", heading) == "Wall of stones"
+    assert headline("<title>The wall of 1890</title>", "<h1><button>The wall</button></h1>") == "The wall"
+
+
+@pytest.mark.parametrize(
+    "linked",
+    ['<h2><a href="index.html">In harbour::stones</a></h2>', '<a href="/stones"><h2>In harbour::stones</h2></a>'],
+)
+def test_a_heading_that_links_to_another_page_is_not_that_of_the_page(linked: str) -> None:
+    body = f"<nav>{linked}</nav><h1>Wall of stones</h1><p>Text"
+    assert headline("<title>Wall in harbour::stones | Harbour</title>", body) == "Wall of stones"
+
+
+def test_a_heading_that_links_to_its_own_page_is_that_of_the_page() -> None:
+    body = '<h2><a href="/docs/wall#top">The wall of 1890</a></h2><p>Text'
+    assert headline("<title>Wall of 1890, the</title>", body) == "The wall of 1890"
+
+
 def test_a_label_that_is_the_whole_heading_stays() -> None:
     assert headline("<title>News</title>", '<h1><span class="label">News</span></h1>') == "News"
 
