@@ -31,6 +31,21 @@ class Pages(scrapy.Spider):
             yield response.follow("/")  # where it began, and no duplicate of that
 
 
+class LoggedIn(scrapy.Spider):
+    name = "logged_in"
+    custom_settings = {"EXTRACT_API_ENABLED": False, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_PAGECOUNT": 1}
+
+    async def start(self):
+        cookies = {"session": "1"} if self.cookies == "yes" else None
+        yield scrapy.Request(self.site + "/", cookies=cookies, dont_filter=True)
+
+    def parse(self, response):
+        yield from response.follow_all([f"/page/{number}" for number in range(2)], self.parse_page)
+
+    def parse_page(self, response):
+        pass
+
+
 class Failing(scrapy.Spider):
     name = "failing"
     custom_settings = {"EXTRACT_API_ENABLED": False, "FRONTIER_MAX_ATTEMPTS": 2}
@@ -65,6 +80,17 @@ def test_the_same_command_goes_on_with_its_jobdir_and_starts_anew_when_the_job_i
     assert [item["url"].rpartition("/")[2] for item in items] == [str(number) for number in range(19, -1, -1)]
     # Each crawl, two that were one and the third, asked for the first page at its start, and again for the link.
     assert site.hits["/"] == 4
+
+
+@pytest.mark.parametrize("cookies", ["yes", "no"])
+def test_a_crawl_that_lost_the_cookies_of_its_login_says_so(site, tmp_path, cookies):
+    project = Project(tmp_path / "project", SPIDERS)
+    arguments = ("logged_in", "-a", f"site={site.url}", "-a", f"cookies={cookies}")
+    assert project.crawl(*arguments).reason == "closespider_pagecount"
+    second = project.crawl(*arguments, "-s", "PLATFORM_JOB=1/1/1", "-s", "CLOSESPIDER_PAGECOUNT=0")
+    assert second.reason == "finished"
+    lost = "Job 1/1/1 goes on without the cookies of its former run (1)"
+    assert (lost in second.log) == (cookies == "yes")
 
 
 def test_a_callback_that_raises_runs_as_often_as_was_asked_for(site, tmp_path):

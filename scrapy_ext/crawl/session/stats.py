@@ -36,6 +36,7 @@ from scrapy_ext.api.platform.workers import Counts
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, TooLarge
 from scrapy_ext.compatibility.scrapy import replace_stats_method
+from scrapy_ext.crawl.session.cookies import note_cookies, report_lost_cookies
 from scrapy_ext.crawl.session.job import CrawlJob
 from scrapy_ext.crawl.session.plain_stats import PlainStats, plain_reason, plain_stats
 from scrapy_ext.telemetry.exporting import exporting
@@ -84,6 +85,7 @@ class JobStats:
             return
         stats, rows = job.former.get(CRAWL_STATS), job.former.get(RUNS)
         former = stats if isinstance(stats, dict) else {}
+        report_lost_cookies(job, former)
         self._rows = [row for row in rows if isinstance(row, dict)][-_MOST_RUNS:] if isinstance(rows, list) else []
         stored = (await client.requests.stats(job.key)).totals.input_values
         counted = former.get(STORED_REQUESTS, 0)
@@ -164,6 +166,7 @@ class JobStats:
 
     def _plain(self, most: int) -> PlainStats:
         try:
+            note_cookies(self._crawler)
             stats: Mapping[Any, Any] = self._crawler.stats.get_stats()
             plain = plain_stats(stats, most)
             plain = plain._replace(stats=masked_values(plain.stats, self._secrets))
