@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-import math
+import sys
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
@@ -304,8 +304,8 @@ def not_before(request: Request) -> float:
     when: object = request.meta.get("frontier_not_before")
     if when is None:
         return 0.0
-    # A date that is no number has no place among the times, and an infinite one never comes.
-    if isinstance(when, int | float) and not isinstance(when, bool) and math.isfinite(when):
+    # A date that is no number has no place among the times, and one that is infinite or beyond all floats never comes.
+    if isinstance(when, int | float) and not isinstance(when, bool) and abs(when) <= sys.float_info.max:
         return float(when)
     logger.warning(
         'meta["frontier_not_before"] of %s must be seconds since the epoch, such as time.time() + 600, got %.60r: the '

@@ -26,8 +26,9 @@ URL = "http://a.example/"
         ({"frontier_not_before": float("nan")}, 0.0),
         ({"frontier_not_before": float("inf")}, 0.0),
         ({"frontier_not_before": True}, 0.0),
+        ({"frontier_not_before": 10**400}, 0.0),
     ],
-    ids=["not set", "whole", "fraction", "none", "text", "list", "nan", "infinite", "true"],
+    ids=["not set", "whole", "fraction", "none", "text", "list", "nan", "infinite", "true", "no float"],
 )
 def test_a_request_may_say_when_it_may_be_sent(meta, when, caplog):
     assert not_before(Request(URL, meta=meta)) == when

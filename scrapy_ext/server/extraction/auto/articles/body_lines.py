@@ -217,6 +217,8 @@ _ASIDE = _VOCABULARY.pattern("aside")
 #: Short lines that lead to other things; the lines below them are left out as well.
 _TURN = _VOCABULARY.pattern("turn")
 
+_LEADS_ON = _VOCABULARY.pattern("leads_on", re.IGNORECASE)
+
 #: Short lines above the comments of readers.
 _TALK = _VOCABULARY.pattern("talk")
 
@@ -331,7 +333,7 @@ def _is_announced(runs: list[TextRun], positions: list[int]) -> bool:
     """Return whether a list belongs to the sentence before it, which ends in a colon, and the text goes on below."""
     before = runs[positions[0] - 1] if positions[0] else None
     after = runs[positions[-1] + 1] if positions[-1] + 1 < len(runs) else None
-    if before is None or after is None or before.tag in HEADINGS:
+    if before is None or after is None or before.tag in HEADINGS or _LEADS_ON.search(before.text):
         return False
     return before.text.endswith((":", "：")) and _prose(before) > 0 and _prose(after) > 0
 

@@ -63,6 +63,7 @@ _MAIL, _HANDLE = _VOCABULARY.patterns("mail", "handle")
 _HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han_author", "han_between")
 #: Words in names that begin with small letters.
 _PARTICLES: Final = frozenset(_VOCABULARY.words("particles"))
+_TEXT_BY = re.compile(r"te(?:x|ks)ti?\s+(?!(?:av|af|von|by)\s)", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 #: The end of a sentence, not of an abbreviation.
@@ -227,7 +228,8 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
 
 def names_of_line(text: str) -> list[str]:
     """Return the names, of several words each, of a line that surely says who wrote: ``By Jane Doe • 3 May``."""
-    if len(text) > MAX_LINE_LENGTH or not _LINE_LEADING.match(text):
+    # "Text" begins headlines as well: "Text message scam".
+    if len(text) > MAX_LINE_LENGTH or not _LINE_LEADING.match(text) or _TEXT_BY.match(text):
         return []
     # Behind a comma is the medium or a degree.
     names = [name.partition(",")[0] for name in names_in(text, _LINE_LEADING, shown=True)]

@@ -1,8 +1,8 @@
 """Dates and times: read as people and machines write them, written as ISO 8601, never guessed.
 
 A date without a time gets midnight and, like a time without a zone, no zone. Of several statements of one day, one with
-a time counts. Where day and month are ambiguous, and neither the language nor the country of the page decides, nor the
-day of the week, nor other dates of the page, there is no date.
+a time counts. Where day and month are ambiguous, the day of the week beside them decides, else the language or country
+of the page, else other dates of the page; else there is no date.
 """
 
 from __future__ import annotations
@@ -280,12 +280,14 @@ def _numeric(text: str, page: Page, before: str) -> datetime | None:
         return _moment([year, first, second])
     day_first, month_first = _moment([year, second, first]), _moment([year, first, second])
     order = _order(page)
-    if order == "DMY" or (order is None and "." in text):
-        return day_first
-    if order is None and (weekday := _WEEKDAY_BEFORE.search(before)):
+    if weekday := _WEEKDAY_BEFORE.search(before):
         named = _WEEKDAYS.index(weekday.group(1)[:3].lower())
         fitting = [moment for moment in (day_first, month_first) if moment and moment.weekday() == named]
-        return fitting[0] if len(fitting) == 1 else None
+        # Themes declare a country that is not the one of their users; the day of the week is of this date.
+        if len(fitting) == 1 or order is None:
+            return fitting[0] if len(fitting) == 1 else None
+    if order == "DMY" or (order is None and "." in text):
+        return day_first
     return {"DMY": day_first, "MDY": month_first}.get(order or page.order_of_dates or "")
 
 

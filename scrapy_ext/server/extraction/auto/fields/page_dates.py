@@ -53,7 +53,9 @@ _COMMENTS = re.compile(
     r"(?:user[-_]?)?comments?(?:[-_]?(?:list|section|area|thread|body|item|box|wrap(?:per)?|content|\d+))?|commentlist"
 )
 _TITLED: Final = frozenset({"abbr", "span", "time"})
-_BEFORE_DIGIT = re.compile(r"\D{1,60}")
+_NAME_BEFORE_DATE = re.compile(r"(\D{1,60}?)(?:,|\s[|·•–—-])\s(?=\d)")
+#: Two dates have at least two numbers each.
+_THREE_NUMBERS = re.compile(r"\d\D+\d+\D+\d")
 #: Most words of a name before a date.
 MAX_NAME_WORDS: Final = 4
 #: Longest label of a date, in characters.
@@ -254,20 +256,24 @@ def _has_both(text: str) -> bool:
 
 def _states_both(text: str) -> bool:
     """Return whether a line has the dates of publication and change, the first at its start or behind its label."""
-    # Most lines have no such word, which is found much faster than their date.
-    date = WRITTEN.search(in_ascii_digits(text)) if _MODIFIED_WORD.search(text) else None
+    # Most lines have neither so many numbers nor such a word, which are found much faster than their date.
+    is_likely = _THREE_NUMBERS.search(text) is not None and _MODIFIED_WORD.search(text) is not None
+    date = WRITTEN.search(in_ascii_digits(text)) if is_likely else None
     if date is None or not _has_both(text):
         return False
     return not date.start() or any(map(_is_published_label, _ends_of(text[: date.start()])))
 
 
 def _is_behind_name(text: str) -> bool:
-    """Return whether a line is a name with a date and its time behind it: ``Ada Berg, 03.05.24, 10:15 Uhr``."""
-    words = _BEFORE_DIGIT.match(text)
-    before = words.group().split() if words else []
+    """Return whether a line is a name, a sign, and a date with its time: ``Ada Berg, 03.05.24, 10:15 Uhr``.
+
+    Without a sign between, the words are as often those of an event: ``Doors Open 3 May 2024, 18:00``.
+    """
+    name = _NAME_BEFORE_DATE.match(text)
+    before = name.group(1).split() if name else []
     if not 2 <= len(before) <= MAX_NAME_WORDS or not all(word[:1].isupper() for word in before):
         return False
-    date = WRITTEN.match(in_ascii_digits(text), words.end() if words else 0)
+    date = WRITTEN.match(in_ascii_digits(text), name.end() if name else 0)
     time = time_beside(text, date.start(), date.end()) if date else None
     return time is not None and not text[time.end :].strip()
 

@@ -28,7 +28,11 @@ def with_leads(page: Page, listed: PageList) -> PageList:
     """Return a list of articles with the stories above it: linked headings whose URLs have the form of those below."""
     if len(listed.cards) < FEWEST:
         return listed
-    leads = [card for card in _cards_above(page, listed.cards) if _is_like(card, listed.cards)]
+    usual = Counter(form_of(card.url) for card in listed.cards).most_common(1)[0][0]
+    dated = sum(card.content.date is not None for card in listed.cards) >= MOST * len(listed.cards)
+    leads = [
+        card for card in _cards_above(page, listed.cards) if form_of(card.url) == usual and _is_whole(card, dated=dated)
+    ]
     return replace(listed, cards=(*leads, *listed.cards)) if 0 < len(leads) <= MAX_LEADS else listed
 
 
@@ -36,7 +40,8 @@ def _cards_above(page: Page, cards: Sequence[Card]) -> Iterator[Card]:
     surroundings = Surroundings(page)
     begin = min(page.order[card.entry.node] for card in cards)
     around = {box for card in cards for box in card.entry.node.iterancestors()}
-    known = {bare(card.url) for card in cards}
+    # The heading of an article may link to its own page.
+    known = {bare(page.url), *(bare(card.url) for card in cards)}
     for heading in page.tree.iter(*_HEADINGS):
         if page.order[heading] >= begin:
             return
@@ -60,10 +65,6 @@ def _box_of(node: HtmlElement, around: set[HtmlElement]) -> HtmlElement:
     return box
 
 
-def _is_like(lead: Card, cards: Sequence[Card]) -> bool:
-    """Return whether a story has a URL of the usual form, and a date where most entries have one, else a summary."""
-    usual = Counter(form_of(card.url) for card in cards).most_common(1)[0][0]
-    if not lead.name or form_of(lead.url) != usual:
-        return False
-    dated = sum(card.content.date is not None for card in cards) >= MOST * len(cards)
-    return (lead.content.date if dated else lead.content.summary) is not None
+def _is_whole(lead: Card, *, dated: bool) -> bool:
+    """Return whether a story has a name, and a date where most entries have one, else a summary."""
+    return bool(lead.name) and (lead.content.date if dated else lead.content.summary) is not None

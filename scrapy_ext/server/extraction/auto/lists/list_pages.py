@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -246,6 +246,7 @@ def article_list(page: Page) -> ArticleList:
     listed = articles_on(page)
     found = [_article(page, listed, card.url, listed.thing(card.url), card) for card in listed.cards]
     found = found or [_article(page, listed, url, thing) for url, thing in listed.stated.items()]
+    _leave_out_shared_images(listed, found)
     page.sources.note("articles", listed.rule)
     return ArticleList(
         url=page.url,
@@ -254,6 +255,23 @@ def article_list(page: Page) -> ArticleList:
         articles=found or None,
         metadata=ListMetadata(dateDownloaded=now()),
     )
+
+
+def _leave_out_shared_images(listed: PageList, found: Sequence[ArticleFromList | ProductFromList]) -> None:
+    """Leave out images of several entries: an icon or a placeholder, and the entry's own comes after it."""
+    times = Counter(item.mainImage.url for item in found if item.mainImage)
+    cards = {card.url: card for card in listed.cards}
+    for item in found:
+        if item.mainImage is None or times[item.mainImage.url] < MANY_OF_ONE_IMAGE:
+            continue
+        shown = cards[item.url].content.images if item.url in cards else []
+        stated = (item.images or []) if isinstance(item, ArticleFromList) else []
+        own = [image for image in (*shown, *stated) if times[image.url] < MANY_OF_ONE_IMAGE][:1]
+        item.mainImage = next(iter(own), None)
+        times.update(image.url for image in own)
+        if isinstance(item, ArticleFromList):
+            others = [image for image in stated if times[image.url] < MANY_OF_ONE_IMAGE]
+            item.images = images.merged(own, others) or None
 
 
 def _article(page: Page, listed: PageList, url: str, thing: Thing | None, card: Card | None = None) -> ArticleFromList:
@@ -308,14 +326,7 @@ def product_list(page: Page) -> ProductList:
 def _products(page: Page, listed: PageList) -> list[ProductFromList] | None:
     found = [_product(page, listed, card.url, listed.thing(card.url), card) for card in listed.cards]
     found = found or [_product(page, listed, url, thing) for url, thing in listed.stated.items()]
-    shown = Counter(item.mainImage.url for item in found if item.mainImage)
-    offered = {card.url: card for card in listed.cards}
-    for item in found:
-        # An image of several entries is an icon or a placeholder, and the entry's own comes after it.
-        if item.mainImage and shown[item.mainImage.url] >= MANY_OF_ONE_IMAGE:
-            others = offered[item.url].content.images if item.url in offered else []
-            item.mainImage = next((image for image in others if shown[image.url] < MANY_OF_ONE_IMAGE), None)
-            shown.update([item.mainImage.url] if item.mainImage else [])
+    _leave_out_shared_images(listed, found)
     return found or None
 
 

@@ -280,13 +280,15 @@ def _attributes(elements: list[HtmlElement]) -> list[dict[str, str]]:
 def _strip_noscript(tree: HtmlElement) -> None:
     """Keep ``<noscript>`` only where it has more text than the rest of the page, as forums serve it to crawlers.
 
-    The address of an image in it is that of the placeholder before it, which a script is to fill.
+    The address and size of an image in it are those of the placeholder before it, which a script is to fill.
     """
     parts = tree.xpath("//body//noscript")
     for part in parts:
         image, lazy = part.find(".//img"), part.getprevious()
         if image is not None and lazy is not None and lazy.tag == "img" and _is_placeholder(lazy):
-            lazy.set("src", image.get("src") or "")
+            # By its size, an image that counts readers is distinguished from a picture.
+            for name in ("src", "width", "height"):
+                lazy.set(name, image.get(name) or lazy.get(name) or "")
     length = sum(len(part.text_content().strip()) for part in parts)
     if parts and 2 * length > len(tree.text_content().strip()):
         etree.strip_tags(tree, "noscript")

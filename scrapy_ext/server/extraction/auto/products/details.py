@@ -48,6 +48,8 @@ _BUTTONS: Final = ("button", "input", "a", "form")
 _ORDER_NAME = _VOCABULARY.pattern("order_name")
 #: The name of an option, and the sign between it and its state.
 _BEFORE_STATE = re.compile(r"\w\s*[(\[–—-]\s*$")
+#: An item of a list of labels and values: ``Delivery: 3 days``.
+_LABELLED = re.compile(r"[:：]|\s[–—-]\s")
 
 
 def availability_on(page: Page, focus: Focus, *, priced: bool, unclear: bool = False) -> str | None:
@@ -85,12 +87,13 @@ def stated_availability(page: Page, focus: Focus, *, unclear: bool = False) -> s
 
 def _stated(page: Page, focus: Focus) -> dict[str, int]:
     seen: dict[str, int] = {}
+    options = _Options()
     for node in page.named(*_AVAILABILITY_NAMES)[:MAX_STATEMENTS]:
         text = node_text(node, MAX_STATEMENT_LENGTH + 1)
         if not 0 < len(text) <= MAX_STATEMENT_LENGTH or _hidden(page, node) or focus.elsewhere(node):
             continue
         state = availability_in(text)
-        if state is not None and not _is_option(node):
+        if state is not None and not options.hold(node):
             seen[state] = min(seen.get(state, MAX_STATEMENTS), abs(focus.distance(node)))
     return seen
 
@@ -102,28 +105,42 @@ def _denied(page: Page, focus: Focus) -> bool:
 
 
 def _out_of_stock_in_lines(page: Page, focus: Focus) -> bool:
+    options = _Options()
     return any(
         len(text) <= MAX_LINE_LENGTH
         and _OUT_OF_STOCK.search(text)
         and not _hidden(page, node)
         and not focus.elsewhere(node)
-        and not _is_option(node)
+        and not options.hold(node)
         for node, text in focus.lines(LINES_BEFORE_HEADING, LINES_AFTER_HEADING)
     )
 
 
-def _is_option(node: HtmlElement) -> bool:
-    """Return whether a statement is about one of several options, such as sizes: ``36 (sold out)`` between others."""
-    item = next((each for each in (node, *islice(node.iterancestors(), 2)) if each.tag == "li"), None)
-    parent = item.getparent() if item is not None else None
-    if item is None or parent is None:
-        return False
-    text = node_text(item, MAX_OPTION_LENGTH + 1)
-    statement = _OUT_OF_STOCK.search(text)
-    if statement is None or len(text) > MAX_OPTION_LENGTH or not _BEFORE_STATE.search(text[: statement.start()]):
-        return False
-    others = (each for each in islice(parent, MAX_STATEMENTS) if each.tag == "li" and each is not item)
-    return any(availability_in(node_text(each, MAX_OPTION_LENGTH)) is None for each in others)
+class _Options:
+    """Statements about one of several options of a product, such as sizes: ``36 (sold out)`` between others."""
+
+    def __init__(self) -> None:
+        #: Whether a list has an option without a statement. Each list is read once, whatever the number of statements.
+        self._has_another: dict[HtmlElement, bool] = {}
+
+    def hold(self, node: HtmlElement) -> bool:
+        item = next((each for each in (node, *islice(node.iterancestors(), 2)) if each.tag == "li"), None)
+        parent = item.getparent() if item is not None else None
+        if item is None or parent is None:
+            return False
+        text = node_text(item, MAX_OPTION_LENGTH + 1)
+        statement = _OUT_OF_STOCK.search(text)
+        if statement is None or len(text) > MAX_OPTION_LENGTH or not _BEFORE_STATE.search(text[: statement.start()]):
+            return False
+        if parent not in self._has_another:
+            items = (each for each in islice(parent, MAX_STATEMENTS) if each.tag == "li")
+            self._has_another[parent] = any(map(_is_unstated_option, items))
+        return self._has_another[parent]
+
+
+def _is_unstated_option(item: HtmlElement) -> bool:
+    text = node_text(item, MAX_OPTION_LENGTH)
+    return availability_in(text) is None and not _LABELLED.search(text)
 
 
 def _orderable(page: Page, focus: Focus) -> bool:
@@ -244,7 +261,7 @@ def _sureness(page: Page, node: HtmlElement) -> int:
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")
 _COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")
 #: ``1.2K``.
-_ROUNDED = re.compile(r"(\d{1,4}(?:[.,]\d{1,2})?)\s?([KkMm])\b")
+_ROUNDED = re.compile(r"(?<![\d.,])(\d{1,4}(?:[.,]\d{1,2})?)\s?([KkMm])\b")
 _FACTORS: Final = {"k": 1_000, "m": 1_000_000}
 #: ``4.5 out of 5``, in several languages.
 _OUT_OF, _OF_SCALE = _VOCABULARY.patterns("out_of", "of_scale")

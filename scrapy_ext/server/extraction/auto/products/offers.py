@@ -205,8 +205,8 @@ def offer_of(product: Thing, url: str = "") -> Offer:
 
     Where the URL of the page names one of several by its address or its number, that one counts.
     """
-    things = _preferred(list(_offers(product)))
-    read = [_read(thing) for thing in named_by(url, things) or things]
+    things = list(_offers(product))
+    read = [_read(thing) for thing in _preferred(named_by(url, things) or things)]
     with_price = [offer for offer in read if offer.price]
     in_stock = [offer for offer in with_price if offer.availability == IN_STOCK]
     priced = next(iter(in_stock or with_price), Offer())
@@ -264,9 +264,16 @@ def _read(thing: Thing) -> Offer:
     is_zero = price is None and bool(_ZERO.fullmatch((stated or "").strip()))
     state = thing.text("availability")
     availability = availability_of(state)
-    is_net = any(each.text("valueAddedTaxIncluded") == "false" for each in (thing, *specifications))
     is_unclear = bool(state) and availability is None
+    is_net = price is not None and _is_net(price, (thing, *specifications))
     return Offer(price, regular, currency, availability, is_unclear, is_zero, is_net)
+
+
+def _is_net(price: Money, things: Iterable[Thing]) -> bool:
+    """Return whether a price is stated to be without tax: by the offer, or by the specification that has it."""
+    net = (each for each in things if each.text("valueAddedTaxIncluded") == "false")
+    amounts = (from_markup(each.text("price", "lowPrice", "minPrice")) for each in net)
+    return any(amount is None or amount.value == price.value for amount in amounts)
 
 
 def _whole_prices(specifications: list[Thing]) -> list[Thing]:

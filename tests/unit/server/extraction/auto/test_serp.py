@@ -157,3 +157,11 @@ def test_a_description_is_as_the_page_shows_it() -> None:
         for n in range(3)
     )
     assert {each["description"] for each in found(f"<ol>{html}</ol>")} == {"Trim the wick, and the lamps burn."}
+
+
+@pytest.mark.parametrize(
+    ("line", "total"), [("找到相关结果约12,300个", 12300), ("过去24个小时", None), ("前3个国家", None)]
+)
+def test_a_count_of_other_things_is_not_that_of_the_results(line: str, total: int | None) -> None:
+    html = "".join(result(*each) for each in RESULTS)
+    assert extract("serp", f"<p>{line}</p>{html}", ENGINE)["metadata"].get("totalOrganicResults") == total

@@ -225,3 +225,44 @@ def test_an_office_right_behind_a_name_is_not_of_the_name() -> None:
     byline = "<p class='byline'>By <span>Ada Berg</span> <span>Senior Reporter</span></p>"
     item = article(f"<article>{HEADLINE}{byline}{FIRST}{SECOND}{THIRD}{LAST}</article>")
     assert [author["name"] for author in item["authors"]] == ["Ada Berg"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Already a member of the union, the captain had a vote.",
+        "Already registered as a museum, the old boat needs a mooring.",
+        "Sign in to continue, said the screen, and the pump stood still.",
+        "Weiterlesen mit Genuss war der Wahlspruch des Vereins.",
+        "Jetzt können Fahrgäste die Räder kostenlos testen.",
+    ],
+)
+def test_sentences_that_begin_as_an_offer_to_subscribe_are_of_the_text(line: str) -> None:
+    assert line in text_with(f"<p>{line}</p>")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Already a subscriber? Log in",
+        "Already a member",
+        "Sign in to continue reading",
+        "Jetzt einen Monat kostenlos testen und alle Artikel lesen.",
+        "Weiterlesen mit dem Abo von Example News",
+    ],
+)
+def test_offers_to_subscribe_are_not_of_the_text(line: str) -> None:
+    assert text_with(f"<p>{line}</p>") == TEXT
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "You may also be interested in these stories from our archive:",
+        "Lesen Sie hier mehr zum Thema Fähren im Norden:",
+    ],
+)
+def test_a_list_of_other_articles_is_not_of_the_text_whatever_announces_it(sentence: str) -> None:
+    links = "<ul><li><a href=/a>The eel ladder is opened</a></li><li><a href=/b>A slip for boats</a></li></ul>"
+    assert "eel ladder" not in text_with(f"<p>{sentence}</p>{links}")
+    assert "eel ladder" in text_with(f"<p>The council has written two papers about the harbour:</p>{links}")

@@ -328,3 +328,32 @@ def test_dates_of_sentences_and_addresses(path: str, line: str, published: str |
     dates = Dates(page, None, Focus(page, "The gate"))
     assert (dates.published and dates.published.iso[:10]) == published
     assert (dates.modified and dates.modified.iso[:10]) == modified
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "iso"),
+    [
+        ("Friday, 05/04/2024", "en-US", "2024-04-05"),
+        ("Saturday, 05/04/2024", "en-US", "2024-05-04"),
+        ("Saturday, 05/04/2024", "en-GB", "2024-05-04"),
+        # A day of the week that fits neither leaves the order of the country.
+        ("Monday, 05/04/2024", "en-GB", "2024-04-05"),
+        ("Monday, 05/04/2024", "en", None),
+    ],
+)
+def test_the_day_of_the_week_decides_before_the_country(text: str, language: str, iso: str | None) -> None:
+    assert day(text, language) == iso
+
+
+@pytest.mark.parametrize(
+    ("line", "published"),
+    [
+        ("Ada Berg, 03.05.24, 10:15 Uhr", "2024-05-03"),
+        ("Ada Berg | 3 May 2024 10:15", "2024-05-03"),
+        ("Konzert Stadthalle 03.05.2024, 20:00 Uhr", None),
+    ],
+)
+def test_a_date_behind_a_name_and_a_sign_is_that_of_publication(line: str, published: str | None) -> None:
+    page = Page(f"<html lang=de><h1>The gate</h1><p>{line}</p><p>{TEXT}</p>", "https://example.com/a")
+    date = Dates(page, None, Focus(page, "The gate")).published
+    assert (date and date.iso[:10]) == published

@@ -342,3 +342,33 @@ def test_a_lead_of_another_form_or_without_a_date_is_no_entry() -> None:
     )
     found = extract("articleList", FRAME.format(f"{leads}<div>{river}</div>"), URL)["articles"]
     assert [article["headline"] for article in found] == ["The lead story of the day with a date", *HEADLINES]
+
+
+def test_an_image_of_several_entries_is_an_icon() -> None:
+    body = entries(
+        "<article><img src=/like.png><h3><a href=/2024/05/s-{n}>{title}</a></h3>"
+        "<time datetime=2024-05-0{day}>x</time>{{}}</article>"
+    )
+    for own, images in (("<img src=/{n}.jpg>", [f"https://paper.example/{n}.jpg" for n in range(1, 5)]), ("", [])):
+        pictures = (own.format(n=n) for n in range(1, 5))
+        articles = extract("articleList", FRAME.format(body.format(*pictures)), URL)["articles"]
+        assert [article["mainImage"]["url"] for article in articles if "mainImage" in article] == images
+        assert [image["url"] for article in articles for image in article.get("images", ())] == images
+
+
+def test_the_heading_of_an_article_that_links_to_itself_is_no_lead_of_the_list_below_it() -> None:
+    river = entries(
+        "<article><h3><a href=/2024/05/s-{n}>{title}</a></h3><time datetime=2024-05-0{day}>x</time></article>"
+    )
+    own = "<div><h2><a href=/2024/05/s-9>The story of this page with a date</a></h2><time datetime=2024-05-09>x</time>"
+    page = FRAME.format(f"{own}</div><div>{river}</div>")
+    found = extract("articleList", page, "https://paper.example/2024/05/s-9")["articles"]
+    assert [article["headline"] for article in found] == HEADLINES
+
+
+def test_headlines_that_begin_as_a_byline_name_no_authors() -> None:
+    body = entries(
+        "<article><h3><a href=/2024/05/s-{n}>{title}</a></h3><div>Text Message Scam</div>"
+        "<time datetime=2024-05-0{day}>x</time><p>{summary}</p></article>"
+    )
+    assert not any("authors" in each for each in extract("articleList", FRAME.format(body), URL)["articles"])

@@ -362,3 +362,14 @@ def test_a_name_that_all_products_share_is_no_button(card: str) -> None:
     html = f"<html lang=en><title>Mugs</title><main><h1>Mugs</h1>{cards}</main>"
     names = {each.get("name") for each in extract("productList", html, "https://shop.example/mugs").get("products", ())}
     assert names.isdisjoint(states)
+
+
+@pytest.mark.parametrize("badge", ["best-seller", "bestselling", "top-seller"])
+def test_a_product_that_sells_best_is_in_the_list(badge: str) -> None:
+    cards = "".join(
+        f"<li class='card {badge * (number == 2)}'><a href=/p/{number}><img src=/{number}.jpg>Mug {'abcd'[number]}</a>"
+        f" <b class=price>£{number + 1}.50</b></li>"
+        for number in range(4)
+    )
+    html = f"<html lang=en><title>Mugs</title><main><h1>Mugs</h1><ul>{cards}</ul></main>"
+    assert len(extract("productList", html, "https://shop.example/mugs")["products"]) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -813,7 +814,14 @@ def test_a_number_under_a_label_with_several_values_is_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "found"), [("1.2K reviews", 1200), ("3M ratings", 3_000_000), ("1.208 Bewertungen", 1208)]
+    ("count", "found"),
+    [
+        ("1.2K reviews", 1200),
+        ("3M ratings", 3_000_000),
+        ("1.208 Bewertungen", 1208),
+        # The sign is not of the last three digits alone.
+        ("1.208K Bewertungen", 1208),
+    ],
 )
 def test_a_count_of_reviews_may_be_rounded(count: str, found: int) -> None:
     item = product(f"<h1>Aurora Desk Lamp</h1><div class=rating>4.6 out of 5</div><a href=#reviews>({count})</a>")
@@ -823,3 +831,49 @@ def test_a_count_of_reviews_may_be_rounded(count: str, found: int) -> None:
 def test_a_list_item_that_says_the_product_is_gone_is_no_option() -> None:
     gone = "<ul><li>Currently sold out</li><li>Free returns</li></ul>"
     assert product(f"<h1>Aurora Desk Lamp</h1><p class=price>€59.00</p>{gone}")["availability"] == "OutOfStock"
+
+
+def test_the_offer_that_the_address_names_counts_even_if_it_is_of_a_used_thing_or_over() -> None:
+    new = {"@type": "Offer", "sku": "N1", "price": "59.90", "priceCurrency": "EUR"}
+    for other in ({"itemCondition": "https://schema.org/UsedCondition"}, {"priceValidUntil": "2020-01-01"}):
+        offers = [new, {**new, "sku": "U1", "price": "31.50", **other}]
+        head = json_ld({"@type": "Product", "@context": "https://schema.org", "name": "Lamp", "offers": offers})
+        assert product("<h1>Lamp</h1>", head)["price"] == "59.90"
+        assert product("<h1>Lamp</h1>", head, url="https://shop.example.com/lamp?sku=U1")["price"] == "31.50"
+
+
+def test_a_price_without_tax_beside_the_one_with_it_does_not_make_this_one_net() -> None:
+    specifications = [
+        {"@type": "PriceSpecification", "price": price, "priceCurrency": "EUR", "valueAddedTaxIncluded": with_tax}
+        for price, with_tax in (("120", True), ("100", False))
+    ]
+    offer = {"@type": "Offer", "priceSpecification": specifications}
+    head = json_ld({"@type": "Product", "@context": "https://schema.org", "name": "Lamp", "offers": offer})
+    assert product("<h1>Lamp</h1><p class=price>€125.00 for two</p>", head)["price"] == "120"
+
+
+def test_a_label_with_its_value_in_a_list_is_no_option() -> None:
+    for other in ("SKU - 123", "Delivery: 3 days"):
+        gone = f"<ul><li class=stock>Availability - Sold out</li><li>{other}</li></ul>"
+        assert product(f"<h1>Lamp</h1><p class=price>€59.00</p>{gone}")["availability"] == "OutOfStock"
+    sizes = "<ul><li class=stock>36 - sold out</li><li>37</li></ul><button>Add to cart</button>"
+    assert product(f"<h1>Lamp</h1><p class=price>€59.00</p>{sizes}")["availability"] == "InStock"
+
+
+def test_thousands_of_options_that_are_sold_out_take_little_time() -> None:
+    sizes = "".join(f"<li class=stock>Size {number} (sold out)</li>" for number in range(4000))
+    begin = time.process_time()
+    assert product(f"<h1>Lamp</h1><ul>{sizes}</ul>")["availability"] == "OutOfStock"
+    assert time.process_time() - begin < 10
+
+
+def test_of_members_and_others_the_price_is_that_of_the_others() -> None:
+    prices = "<ul><li>Members: €8.00</li><li>Non-members: €10.00</li></ul>"
+    assert product(f"<h1>Lamp</h1>{prices}")["price"] == "10.00"
+    assert product("<h1>Lamp</h1><ul><li>Members: €8.00</li></ul>")["price"] == "8.00"
+
+
+def test_an_image_of_noscript_that_counts_readers_is_none() -> None:
+    page = "<div class=gallery><img><noscript><img src=/{}></noscript></div><h1>Lamp</h1>"
+    assert product(page.format("lamp.jpg"))["mainImage"]["url"].endswith("/lamp.jpg")
+    assert "mainImage" not in product(page.format("count.gif width=1 height=1"))
