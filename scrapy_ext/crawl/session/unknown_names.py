@@ -105,7 +105,7 @@ class UnknownNames:
     def _of_meta(self, name: str) -> str:
         if name.startswith(zyte_api_names.META_PREFIX):
             return "" if self._is_zyte_api_used else _theirs(f"The meta key {name}", name, zyte_api_names.META)
-        if name.upper() in SETTINGS and name not in META_KEYS:
+        if name.upper() in SETTINGS and not _nearest(name, META_KEYS, _VERY_ALIKE):
             return f"The meta key {name} is not read by scrapy-ext. {name.upper()} is a setting, for all requests."
         near = _nearest(name.lower(), META_KEYS, _ALIKE_META) or _reordered(name, META_KEYS)
         if near or name.lower().startswith(_OUR_META):
