@@ -28,6 +28,7 @@ AT_ONCE = 16
 PER_DOMAIN = 8
 
 
+@pytest.mark.usefixtures("ended")
 class TestOneThrottledDomain:
     """40 requests of a domain that is throttled until all 50 pages of another, which come later, were delivered."""
 
