@@ -220,13 +220,15 @@ def _paragraphs(page: Page, focus: Focus) -> str | None:
 
 
 def _describes(node: HtmlElement, text: str) -> bool:
-    """Return whether a paragraph may describe a product: some words that are no price, state of the stock or link."""
+    """Return whether a paragraph may describe a product: some words that are no price, rating, state of the stock or
+    link."""
     links = sum(len(node_text(link)) for link in node.iter("a"))
     return (
         len(text.split()) >= FEWEST_WORDS
         and links * 2 < len(text)
         and availability_in(text) is None
         and currency_in(text) is None
+        and (len(text) > MAX_TEXT_LENGTH or _rating_in(text) is None)
         and next(node.iter("button", "input", "select", "label"), None) is None
     )
 

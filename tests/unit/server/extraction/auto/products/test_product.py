@@ -723,6 +723,14 @@ def test_a_description_is_neither_an_order_form_nor_a_notice_on_cookies() -> Non
     assert item["description"] == "A lamp for long evenings, with three levels of light."
 
 
+def test_a_rating_is_no_description() -> None:
+    rating, text = "<p>4.5 out of 5 (1.2K reviews)</p>", "<p>Boils a litre in two minutes.</p>"
+    item = product(f"<h1>Kettle</h1><p>£20.50</p>{rating}")
+    assert "description" not in item
+    assert item["aggregateRating"]["reviewCount"] == 1200
+    assert product(f"<h1>Kettle</h1><p>£20.50</p>{rating}{text}")["description"] == "Boils a litre in two minutes."
+
+
 def test_a_label_of_stars_by_the_heading_is_a_rating() -> None:
     def rated(html: str) -> Any:
         return product(f"<main><h1>Lamp</h1>{html}<p>$19.90</p></main>", "<title>Lamp</title>").get("aggregateRating")
