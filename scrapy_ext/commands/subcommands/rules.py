@@ -224,7 +224,7 @@ SUBCOMMANDS: Final = (
         RuleActions(retention.SORT, rules=lambda view: view.client.retention, found=_retention_found).actions(),
         (
             ("scrapy platform retention add items requests --older-than 90 --dry-run", "preview: jobs and bytes"),
-            ("scrapy platform retention add jobs --keep-last 100 --spider books", "keep the newest 100 jobs with records"),
+            ("scrapy platform retention add jobs --keep-last 100 --spider books", "keep the newest 100 with records"),
             ("scrapy platform retention", "the rules in force"),
             ("scrapy platform retention next", "the jobs that go next"),
         ),
