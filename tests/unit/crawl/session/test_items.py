@@ -10,6 +10,8 @@ from ipaddress import ip_network
 from uuid import UUID
 
 import attrs
+import numpy as np
+import pydantic
 import pytest
 import scrapy
 
@@ -137,7 +139,6 @@ def test_a_refusal_names_what_is_wrong(item, word):
 
 
 def test_scalars_of_numpy_are_the_numbers_in_them_and_dates_are_refused():
-    np = pytest.importorskip("numpy")
     item = {"n": np.int64(3), "big": np.uint64(2**64 - 1), "half": np.float32(0.5), "true": np.bool_(True)}
     assert stored({**item, "row": np.array([[1, 2]])}) == {
         "n": 3,
@@ -151,8 +152,6 @@ def test_scalars_of_numpy_are_the_numbers_in_them_and_dates_are_refused():
 
 
 def test_urls_and_addresses_of_any_library_are_text():
-    pydantic = pytest.importorskip("pydantic")
-
     class Shop(pydantic.BaseModel):
         url: pydantic.HttpUrl
         database: pydantic.PostgresDsn
