@@ -82,7 +82,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": components,
+            "schemas": _with_arrays(components),
             "parameters": shared.parameters,
             "responses": shared.refusals,
             "securitySchemes": {
@@ -101,6 +101,19 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
             },
         },
     }
+
+
+def _with_arrays(schema: Any) -> Any:
+    """Return a schema with tuples of one type as arrays of that length: most generators of clients know no others."""
+    if isinstance(schema, list):
+        return [_with_arrays(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    elements = schema.get("prefixItems")
+    if elements and elements == elements[:1] * schema.get("maxItems", 0):
+        schema = {**schema, "items": elements[0]}
+        del schema["prefixItems"]
+    return {name: _with_arrays(each) for name, each in schema.items()}
 
 
 def package_version() -> str:

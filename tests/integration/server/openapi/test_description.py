@@ -65,6 +65,12 @@ def test_its_schemas_are_schemas_and_its_references_lead_somewhere() -> None:
     assert len(names) == len(set(names))
 
 
+def test_pairs_of_indexes_are_arrays_of_two_integers() -> None:
+    schemas = document(ROUTES)["components"]["schemas"]
+    pair = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
+    assert schemas["BegunImport"]["properties"]["indexes"]["additionalProperties"] == pair
+
+
 def _references(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         if isinstance(value.get("$ref"), str):
