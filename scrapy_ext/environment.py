@@ -18,8 +18,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from dotenv import dotenv_values
-from dotenv.parser import parse_stream
 from scrapy.utils.conf import closest_scrapy_cfg
 
 logger = logging.getLogger(__name__)
@@ -60,6 +58,8 @@ def _is_own(path: Path) -> bool:
 
 def names_in(path: Path) -> list[str]:
     """Return the names of all variables of a file that was read."""
+    from dotenv import dotenv_values  # as below
+
     return list(dotenv_values(path, interpolate=False, encoding="utf-8-sig"))
 
 
@@ -86,6 +86,10 @@ def _folder(current: str) -> tuple[Path, bool]:
 def _read(path: Path, _changed: int, size: int, names: frozenset[str]) -> dict[str, str]:
     if size > _MAX_BYTES:
         raise DotenvError(path, f"has over {_MAX_BYTES} bytes", "Keep only variables in it.")
+    # Imported with the file: most projects have none.
+    from dotenv import dotenv_values
+    from dotenv.parser import parse_stream
+
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.extraction.xpath import XPathError, of_css, of_xpath
 from scrapy_ext.api.violations import Violation
 
 #: The field of requests and of results.
@@ -241,6 +240,9 @@ def _combination(place: str, rule: dict[str, Any]) -> Iterator[Violation]:
 
 
 def _selectors(place: str, rule: dict[str, Any]) -> Iterator[Violation]:
+    # Imported with the first rules: most crawls, and their servers, have none.
+    from scrapy_ext.api.extraction.xpath import XPathError, of_css, of_xpath
+
     for name, parse in (("css", of_css), ("xpath", of_xpath)):
         if name in rule:
             try:

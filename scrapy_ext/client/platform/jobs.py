@@ -1,5 +1,4 @@
-"""Jobs, their metadata, their queue and their schedules (platform-api.md, Jobs; Job metadata; Finished-job queue;
-Periodic jobs)."""
+"""Jobs, their metadata and their queue (platform-api.md, Jobs; Job metadata; Finished-job queue)."""
 
 from __future__ import annotations
 
@@ -11,11 +10,10 @@ import msgspec
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import RUN_PARAMETERS, JobList, JudgedJobs, PushedJob, QueueEntry
 from scrapy_ext.api.platform.keys import Host
-from scrapy_ext.api.platform.periodic import PeriodicJob
 from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
-from scrapy_ext.client.platform.calls import JSON, ClientCall, Value, delete, form, get, path, post, send_json
+from scrapy_ext.client.platform.calls import JSON, ClientCall, Value, delete, form, get, path, post
 from scrapy_ext.client.platform.errors import NotFound, UnexpectedAnswer
 from scrapy_ext.client.platform.json_lines import encode
 from scrapy_ext.client.platform.resource import Resource
@@ -243,50 +241,6 @@ def _pushed(call: ClientCall, answer: Answer) -> PushedJob:
         return msgspec.convert(pushed[0], PushedJob)
     except msgspec.ValidationError as error:
         raise call.error(UnexpectedAnswer, f"no job in the answer: {error}", answer.status) from None
-
-
-class Meta(msgspec.Struct):
-    """``suggested_hour`` (UTC) spreads the load."""
-
-    suggested_hour: str | None = None
-
-
-class PeriodicJobs(msgspec.Struct):
-    """A page of schedules; ``next`` and ``previous`` are None when there is no such page."""
-
-    count: int
-    results: list[PeriodicJob]
-    next: str | None = None
-    previous: str | None = None
-    meta: Meta = msgspec.field(default_factory=Meta)
-
-
-class Periodic(Resource):
-    """Schedules of projects."""
-
-    async def list(self, project: int, *, count: int | None = None, offset: int | None = None) -> PeriodicJobs:
-        """Return a page of the project's schedules."""
-        call = get(Host.APP, _schedules(project), ("count", count), ("offset", offset), accept=JSON)
-        return await self._json(call, PeriodicJobs)
-
-    async def get(self, project: int, id: int) -> PeriodicJob:
-        return await self._json(get(Host.APP, _schedules(project, id), accept=JSON), PeriodicJob)
-
-    async def create(self, project: int, fields: Mapping[str, Any]) -> PeriodicJob:
-        """Create a schedule with ``cron``, ``tasks``, ``addtags``, ``disabled``, ``description``. Sent once: a second
-        attempt could create a second one."""
-        return await self._json(send_json("POST", _schedules(project), fields, repeatable=False), PeriodicJob)
-
-    async def update(self, project: int, id: int, fields: Mapping[str, Any]) -> PeriodicJob:
-        """Change fields of a schedule; the others keep their values."""
-        return await self._json(send_json("PATCH", _schedules(project, id), fields), PeriodicJob)
-
-    async def delete(self, project: int, id: int) -> None:
-        await self._transport.send(delete(Host.APP, _schedules(project, id)))
-
-
-def _schedules(project: int, *id: int) -> str:
-    return path("api", "projects", project, "periodicjobs", *id)
 
 
 def _json(value: Mapping[str, Any] | None) -> str | None:

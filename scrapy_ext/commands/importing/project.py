@@ -10,7 +10,7 @@ import msgspec
 from scrapy_ext.api.platform.imports import MAX_SPIDERS, ImportedSpider
 from scrapy_ext.api.platform.periodic import MAX_PER_PAGE, PeriodicJob
 from scrapy_ext.client.platform.errors import BadRequest
-from scrapy_ext.client.platform.jobs import Periodic
+from scrapy_ext.client.platform.periodic import Periodic
 from scrapy_ext.client.platform.projects import ListedSpider
 from scrapy_ext.commands.importing.collections import CollectionsImport
 from scrapy_ext.commands.importing.context import (

@@ -37,7 +37,6 @@ from scrapy_ext.api.extraction.extract_rules import (
 )
 from scrapy_ext.api.masking import without_user
 from scrapy_ext.api.violations import Violation
-from scrapy_ext.compatibility.toml import tomllib
 from scrapy_ext.crawl.session.project import project_folder
 from scrapy_ext.settings import SettingError
 
@@ -259,6 +258,9 @@ class _Reader:
         self.faults.append(Violation(f"{self._shown}: {place}" if place else self._shown, rule, remedy))
 
     def _table(self, path: Path) -> dict[str, Any]:
+        # Imported with the first file: most projects have none.
+        from scrapy_ext.compatibility.toml import tomllib
+
         try:
             if path.stat().st_size > MAX_FILE_BYTES:
                 self._fault("", f"must have at most {MAX_FILE_BYTES} bytes", "Split it by site.")
