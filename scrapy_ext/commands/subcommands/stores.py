@@ -93,7 +93,7 @@ async def _copied(source: Engine, target: Engine, origin: str, name: str, *, rep
 async def _copied_into_store(source: Engine, target: Engine, origin: str, name: str, *, replace: bool) -> str:
     """Copy into a store for servers. After an interruption, report the command that starts the copy over."""
     from scrapy_ext.server.store import StoreError
-    from scrapy_ext.server.store.copying import check_whole
+    from scrapy_ext.server.store.schema import check_whole
 
     if not replace:
         await target.read(check_whole, name)

@@ -32,7 +32,7 @@ from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
 from scrapy_ext.server.store.engine.sqlite.transaction import statements_for_sqlite
 from scrapy_ext.server.store.records.removal import READABLE
 from scrapy_ext.server.store.removals import is_kept
-from scrapy_ext.server.store.schema import migrate, migrations
+from scrapy_ext.server.store.schema import check_whole, migrate, migrations
 
 #: Rows of one page, and its approximate bytes, unless one row is larger.
 _PAGE_ROWS: Final = 2000
@@ -149,15 +149,6 @@ async def copy(
     return copied
 
 
-async def check_whole(tx: Transaction, name: str = "The database") -> None:
-    """Raise :class:`StoreError` for a database with an unfinished copy."""
-    if (source := await _unfinished(tx)) is not None:
-        raise StoreError(
-            f"{name} is not whole: copying {source} into it has not ended. If no copy is running, "
-            "repeat the command (restore or migrate) with --replace."
-        )
-
-
 async def contents(tx: Transaction) -> dict[str, int]:
     """Return the contents of a store in users' terms, without empty ones."""
     found = {}
@@ -166,11 +157,6 @@ async def contents(tx: Transaction) -> dict[str, int]:
         if row is not None and row[0]:
             found[name] = int(row[0])
     return found
-
-
-async def _unfinished(tx: Transaction) -> str | None:
-    row = await tx.fetchrow("SELECT source FROM copies LIMIT 1")
-    return None if row is None else str(row[0])
 
 
 async def _digest(snapshot: Snapshot, table: Table, report: Report) -> Digest:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from scrapy_ext.server.store.engine.errors import SchemaError
+from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
 from scrapy_ext.server.store.engine.interface import Transaction
 
 _MIGRATIONS: Final = Path(__file__).with_name("migrations")
@@ -67,6 +67,16 @@ async def check_version(tx: Transaction, opened: int) -> None:
         raise SchemaError(
             f"A newer server has migrated the database to schema version {row[0]}, but this server supports {opened}. "
             "Stop this server, and start it with the newer version of scrapy-ext."
+        )
+
+
+async def check_whole(tx: Transaction, name: str = "The database") -> None:
+    """Raise :class:`StoreError` for a database into which a store was not copied to the end."""
+    row = await tx.fetchrow("SELECT source FROM copies LIMIT 1")
+    if row is not None:
+        raise StoreError(
+            f"{name} is not whole: copying {row[0]} into it has not ended. If no copy is running, "
+            "repeat the command (restore or migrate) with --replace."
         )
 
 

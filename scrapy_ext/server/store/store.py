@@ -13,7 +13,6 @@ from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.collections.collections import CollectionStore
 from scrapy_ext.server.store.collections.writes import CollectionImportStore
 from scrapy_ext.server.store.comments import CommentStore
-from scrapy_ext.server.store.copying import check_whole
 from scrapy_ext.server.store.deliveries import DeliveryStore
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.connection_limits import SERVER, ConnectionLimits
@@ -41,7 +40,7 @@ from scrapy_ext.server.store.records.stored import count_stored
 from scrapy_ext.server.store.removals import Freed, Purge
 from scrapy_ext.server.store.restores import RestoreStore
 from scrapy_ext.server.store.retention import RetentionStore
-from scrapy_ext.server.store.schema import check_version, migrate, touch
+from scrapy_ext.server.store.schema import check_version, check_whole, migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
 from scrapy_ext.server.store.usage import UsageStore
 from scrapy_ext.server.store.users import UserStore
