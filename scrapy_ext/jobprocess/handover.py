@@ -4,7 +4,6 @@ program, so that secrets do not belong there. Imports the standard library alone
 from __future__ import annotations
 
 import os
-import tempfile
 
 
 def offer(data: bytes) -> int:
@@ -12,6 +11,9 @@ def offer(data: bytes) -> int:
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("handover")
     else:
+        # Imported where it is used: each job has a supervisor, and this is much for one.
+        import tempfile
+
         with tempfile.TemporaryFile() as file:  # which has no name
             descriptor = os.dup(file.fileno())
     with open(descriptor, "wb", closefd=False) as file:

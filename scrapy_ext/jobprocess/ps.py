@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 import zlib
 from collections.abc import Iterator
@@ -67,7 +66,8 @@ def _output(arguments: list[str]) -> tuple[int, bytes]:
     """Return the ID of the program that was run, and its output; empty without the program, or where it never ends.
 
     Needs its exit status: callers do not ignore SIGCHLD."""
-    # Imported where it is used: Linux does not need it.
+    # Imported where they are used: Linux does not need them.
+    import shutil
     import subprocess
 
     program = shutil.which("ps", path=os.pathsep.join([_FOLDERS, os.environ.get("PATH", "")]))

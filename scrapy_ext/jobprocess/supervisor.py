@@ -32,10 +32,8 @@ import os
 import select
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from scrapy_ext.jobprocess import file_trees, handover, ps
@@ -60,7 +58,7 @@ _MARK: Final = "SCRAPY_EXT_SUPERVISOR"
 #: Environment variables with the path of the temporary folder.
 _FOLDER_VARIABLES: Final = ("TMPDIR", "HOME")
 _NEEDED: Final = ("PATH", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
-_ROOT: Final = str(Path(__file__).resolve().parents[2])
+_ROOT: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 
 class SupervisedProgram(NamedTuple):
@@ -138,6 +136,9 @@ def _temporary_folder(confinement: Confinement | None) -> Iterator[str]:
     if confinement is None:
         yield ""
         return
+    # Imported for confined programs alone, with the libraries of archives: each job has a supervisor.
+    import tempfile
+
     folder = os.path.realpath(tempfile.mkdtemp(prefix="scrapy-ext-"))
     try:
         if confinement.user is not None and confinement.group is not None:

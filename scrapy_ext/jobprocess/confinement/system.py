@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import sys
 from typing import Final
 
@@ -15,7 +14,8 @@ PR_SET_CHILD_SUBREAPER: Final = 36
 PR_SET_NO_NEW_PRIVS: Final = 38
 
 IS_LINUX: Final = sys.platform == "linux"
-MACHINE: Final = platform.machine()
+#: The architecture of Linux; empty elsewhere. Not by the module ``platform``: it takes 0.4 MB of each job's supervisor.
+MACHINE: Final = os.uname().machine if IS_LINUX else ""
 
 #: The C library; Windows loads none without a name.
 _libc: Final = ctypes.CDLL(None, use_errno=True) if sys.platform != "win32" else None

@@ -375,6 +375,7 @@ def test_the_server_of_a_crawl_starts_without_the_libraries_of_pages_and_pages_f
         *("regex", "yarl", "w3lib", "urllib.request", "tarfile", "zipfile", "importlib.metadata", "backports.zstd"),
         *("importlib.resources", "encodings.idna", "xml.sax", "difflib"),
         *("starlette.applications", "html.entities", "zoneinfo", "compileall"),
+        *("scrapy_ext.server.store.copying", "scrapy_ext.api.extraction.xpath"),
     ]
     code = f"""
 import json, os, sys
