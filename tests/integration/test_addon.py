@@ -39,25 +39,18 @@ def test_a_crawl_of_dicts_and_scrapys_items_does_not_load_the_other_kinds():
     subprocess.run([sys.executable, "-c", _CRAWL], check=True, timeout=300)
 
 
-_CLIENT = """
+_COMPONENTS = """
 import sys
 import scrapy_ext.downloadermiddlewares, scrapy_ext.extensions, scrapy_ext.pipelines
 import scrapy_ext.scheduler, scrapy_ext.spidermiddlewares
-from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 
-client = PlatformClient(PlatformUrls.single("http://127.0.0.1:9"), "0" * 32)
-client.jobs, client.jobq, client.items, client.requests, client.logs, client.frontier, client.collections
-administration = ("administration", "imports", "periodic", "projects", "receivers", "rules", "versions")
-unused = {f"scrapy_ext.client.platform.{name}" for name in administration}
-unused |= {"scrapy_ext.api.platform.monitors", "scrapy_ext.api.extraction.xpath", "scrapy_ext.compatibility.toml"}
-unused.add("dotenv")
+unused = {"scrapy_ext.api.extraction.xpath", "scrapy_ext.compatibility.toml", "dotenv"}
 assert not unused & set(sys.modules), unused & set(sys.modules)
 """
 
 
-def test_a_crawl_loads_no_client_of_the_administration_and_no_parser_that_it_does_not_need():
-    """They take 1 MB of each crawl."""
-    subprocess.run([sys.executable, "-c", _CLIENT], check=True, timeout=300)
+def test_the_components_load_no_parser_of_files_and_rules_that_most_projects_do_not_have():
+    subprocess.run([sys.executable, "-c", _COMPONENTS], check=True, timeout=300)
 
 
 #: Prints whether the middleware of the package is loaded when Scrapy's download handler is, and a reactor installed.

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+from functools import partial
+from typing import Generic, TypeVar, overload
 
+from scrapy_ext.api.platform import retention
 from scrapy_ext.api.platform.keys import Host
+from scrapy_ext.client.platform.administration import ProxySuccess, StorageUsage, Users
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.collections import Collections
 from scrapy_ext.client.platform.frontier import Frontier
+from scrapy_ext.client.platform.imports import Imports
 from scrapy_ext.client.platform.jobs import JobQueue, Jobs
+from scrapy_ext.client.platform.periodic import Periodic
+from scrapy_ext.client.platform.projects import Activity, Projects
+from scrapy_ext.client.platform.receivers import ALERTS, WEBHOOKS, Receivers
 from scrapy_ext.client.platform.records import Items, Logs, Requests, Samples
 from scrapy_ext.client.platform.resource import Beginnings, Resource
+from scrapy_ext.client.platform.rules import Deliveries, Monitors, Rules
 from scrapy_ext.client.platform.snapshots import Snapshots
 from scrapy_ext.client.platform.transport import PlatformUrls, Transport
+from scrapy_ext.client.platform.versions import DeployedVersions
 from scrapy_ext.client.platform.workers import Workers
 from scrapy_ext.client.retry import Backoff, Limits
 
-if TYPE_CHECKING:
-    from scrapy_ext.api.platform import retention as retention_api
-    from scrapy_ext.api.platform.alerts import AlertMessage, AlertTarget
-    from scrapy_ext.api.platform.webhooks import Delivery, Webhook
-    from scrapy_ext.client.platform.administration import ProxySuccess, StorageUsage, Users
-    from scrapy_ext.client.platform.imports import Imports
-    from scrapy_ext.client.platform.periodic import Periodic
-    from scrapy_ext.client.platform.projects import Activity, Projects
-    from scrapy_ext.client.platform.receivers import Receivers
-    from scrapy_ext.client.platform.rules import Deliveries, Monitors, Rules
-    from scrapy_ext.client.platform.versions import DeployedVersions
-
-_PACKAGE: Final = "scrapy_ext.client.platform"
 T = TypeVar("T")
 
 
@@ -67,16 +62,6 @@ class _Of(Generic[T]):
         return made
 
 
-def _imported(module: str, name: str) -> _Of[Any]:
-    """A resource whose module is imported when it is first used, since crawls use none of these. ``name``: that of its
-    class there, or of a function that makes it."""
-
-    def make(transport: Transport) -> Any:
-        return getattr(import_module(f"{_PACKAGE}.{module}"), name)(transport)
-
-    return _Of(make)
-
-
 class PlatformClient:
     """A client of the platform at these addresses; every method raises
     :class:`~scrapy_ext.client.platform.errors.PlatformError`.
@@ -87,30 +72,30 @@ class PlatformClient:
     False sends and requests uncompressed bodies, which suits a fast network. ``pace`` is awaited before each attempt.
     """
 
-    activity: _Of[Activity] = _imported("projects", "Activity")
-    alerts: _Of[Receivers[AlertTarget, AlertMessage]] = _imported("receivers", "alerts")
+    activity = _Of(Activity)
+    alerts = _Of(partial(Receivers, sort=ALERTS))
     beginnings = _Of(Beginnings)
     collections = _Of(Collections)
-    deliveries: _Of[Deliveries] = _imported("rules", "Deliveries")
+    deliveries = _Of(Deliveries)
     frontier = _Of(Frontier)
-    imports: _Of[Imports] = _imported("imports", "Imports")
+    imports = _Of(Imports)
     items = _Of(Items)
     jobq = _Of(JobQueue)
     jobs = _Of(Jobs)
     logs = _Of(Logs)
-    monitors: _Of[Monitors] = _imported("rules", "Monitors")
-    periodic: _Of[Periodic] = _imported("periodic", "Periodic")
-    projects: _Of[Projects] = _imported("projects", "Projects")
-    proxies: _Of[ProxySuccess] = _imported("administration", "ProxySuccess")
+    monitors = _Of(Monitors)
+    periodic = _Of(Periodic)
+    projects = _Of(Projects)
+    proxies = _Of(ProxySuccess)
     requests = _Of(Requests)
-    retention: _Of[Rules[retention_api.Rule, retention_api.Preview]] = _imported("rules", "retention_rules")
+    retention = _Of(partial(Rules, sort=retention.SORT))
     samples = _Of(Samples)
     snapshots = _Of(lambda transport: Snapshots(Collections(transport)))
     system = _Of(System)
-    usage: _Of[StorageUsage] = _imported("administration", "StorageUsage")
-    users: _Of[Users] = _imported("administration", "Users")
-    versions: _Of[DeployedVersions] = _imported("versions", "DeployedVersions")
-    webhooks: _Of[Receivers[Webhook, Delivery]] = _imported("receivers", "webhooks")
+    usage = _Of(StorageUsage)
+    users = _Of(Users)
+    versions = _Of(DeployedVersions)
+    webhooks = _Of(partial(Receivers, sort=WEBHOOKS))
     workers = _Of(Workers)
 
     def __init__(

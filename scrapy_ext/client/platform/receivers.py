@@ -77,11 +77,3 @@ class Receivers(Resource, Generic[ReceiverT, MessageT]):
 
     def _path(self, project: int, *rest: int | str) -> str:
         return path("api", "projects", project, self._sort.name, *rest)
-
-
-def alerts(transport: Transport) -> Receivers[AlertTarget, AlertMessage]:
-    return Receivers(transport, ALERTS)
-
-
-def webhooks(transport: Transport) -> Receivers[Webhook, Delivery]:
-    return Receivers(transport, WEBHOOKS)

@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 import msgspec
 
-from scrapy_ext.api.platform import deliveries, monitors, retention
+from scrapy_ext.api.platform import deliveries, monitors
 from scrapy_ext.api.platform.deliveries import (
     DeliveryList,
     DeliveryPreview,
@@ -124,7 +124,3 @@ class Deliveries(Rules[DeliveryRule, DeliveryPreview]):
         named = ("job", [str(job) for job in jobs])
         call = get(Host.APP, "/api/jobs/restore.json", ("project", jobs[0].project), named, accept=JSON)
         return await self._transport.read(call, lambda answer: msgspec.convert(answer.app(), RestoreList).jobs)
-
-
-def retention_rules(transport: Transport) -> Rules[retention.Rule, retention.Preview]:
-    return Rules(transport, retention.SORT)

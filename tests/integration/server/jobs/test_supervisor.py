@@ -109,7 +109,6 @@ async def test_all_end_with_their_node_although_they_start_others_all_the_time(d
         assert await asyncio.to_thread(nobody.read) == b""
 
 
-@pytest.mark.long
 def test_the_supervisor_of_a_job_of_the_projects_own_code_loads_little() -> None:
     """Each job has one for as long as it runs, and these modules take a fifth of its memory."""
     code = f"import sys; sys.path.append({supervisor._ROOT!r}); import scrapy_ext.jobprocess.supervisor; "
@@ -118,6 +117,7 @@ def test_the_supervisor_of_a_job_of_the_projects_own_code_loads_little() -> None
     assert done.stdout.strip() == b""
 
 
+@pytest.mark.long
 def test_a_supervisor_ends_with_its_node_however_many_processes_end() -> None:
     command = [sys.executable, "-I", "-S", "-c", ENDLESS]
     with supervised(command, "import time; time.sleep(600)", None) as (process, nobody):
