@@ -1,4 +1,4 @@
-"""What the tests import comes with the extra ``dev``, not by chance from something else in the environment."""
+"""Modules that the tests import come with the extra ``dev``, not by chance with something else that is installed."""
 
 from __future__ import annotations
 
