@@ -227,6 +227,8 @@ _TALK = _VOCABULARY.pattern("talk")
 #: list with this share of such items (some have a date or a count instead).
 ALL_LINKS: Final = 0.9
 MOST_ITEMS: Final = 0.6
+#: Shortest paragraph, in characters, that may be a link as a whole.
+MIN_LINKED: Final = 100
 #: Label before a link, as in "Read more: the link".
 _LABEL = re.compile(r"[^:：]{1,30}[:：]")
 #: A line may end the text behind this share of the prose: "Related" in the first half leads to a box in the text. No
@@ -320,7 +322,7 @@ def _leave_out_links(runs: list[TextRun], kept: list[bool]) -> None:
         item = next((up for up in (run.node, *run.node.iterancestors("li")) if up.tag == "li"), None)
         if item is not None:
             lists.setdefault(item.getparent(), []).append(position)
-        elif run.tag not in HEADINGS and _is_link(run):
+        elif run.tag not in HEADINGS and _is_link(run) and not _is_linked_paragraph(runs, position):
             kept[position] = False
     for positions in lists.values():
         links = sum(_is_link(runs[position]) for position in positions)
@@ -336,6 +338,14 @@ def _is_announced(runs: list[TextRun], positions: list[int]) -> bool:
     if before is None or after is None or before.tag in HEADINGS or _LEADS_ON.search(before.text):
         return False
     return before.text.endswith((":", "：")) and _prose(before) > 0 and _prose(after) > 0
+
+
+def _is_linked_paragraph(runs: list[TextRun], position: int) -> bool:
+    """Return whether a link is a paragraph between others: as long as one, of whole sentences, as titles are not."""
+    text = runs[position].text
+    if runs[position].tag != "p" or len(text) < MIN_LINKED or not text.endswith(".") or text.endswith(".."):
+        return False
+    return all(0 <= beside < len(runs) and _prose(runs[beside]) > 0 for beside in (position - 1, position + 1))
 
 
 def _is_link(run: TextRun) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
+from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, in_ascii_digits, is_mostly_date
 from scrapy_ext.server.extraction.auto.items import Author
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import way_to
@@ -55,6 +55,7 @@ _QUALIFICATION = _VOCABULARY.pattern("qualification", re.IGNORECASE)
 _TITLE_BEHIND = _VOCABULARY.pattern("title_behind")
 _TITLE_BEFORE = _VOCABULARY.pattern("title_before", re.IGNORECASE)
 _TITLE_AFTER_COMMA = _VOCABULARY.pattern("title_after_comma", re.IGNORECASE)
+_TITLE, _OF_PICTURES = _VOCABULARY.patterns("title", "of_pictures", flags=re.IGNORECASE)
 _VAGUE_LABEL, _PICTURE_CREDIT = _VOCABULARY.patterns("vague_label", "picture_credit", flags=re.IGNORECASE)
 _DATED_LEADING = _VOCABULARY.pattern("dated_leading")
 _OFFICE, _NO_NAME, _AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
@@ -64,6 +65,9 @@ _HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han
 #: Words in names that begin with small letters.
 _PARTICLES: Final = frozenset(_VOCABULARY.words("particles"))
 _TEXT_BY = re.compile(r"te(?:x|ks)ti?\s+(?!(?:av|af|von|by)\s)", re.IGNORECASE)
+_PUBLISHED_WORD = load_vocabulary("dates").pattern("published_word", re.IGNORECASE)
+#: A day of the week at the end of a text, by its comma or in English.
+_DAY_NAME = re.compile(rf"(?:\b{load_vocabulary('dates').text('weekday_name')},?|[^\W\d_]+,)\s*$", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 #: The end of a sentence, not of an abbreviation.
@@ -156,6 +160,8 @@ def _scored_parts(page: Page, focus: Focus) -> Iterator[tuple[float, tuple[HtmlE
         distance = abs(focus.distance(node))
         if distance > NEAR or focus.elsewhere(node) or focus.in_card(node) or focus.in_list_aside(node):
             continue
+        if focus.in_comments(node):
+            continue
         found = _of_node(page, node)
         precise = node.tag == "a" or node.get("itemprop") in {"author", "name"}
         if found:
@@ -216,12 +222,14 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
             continue
         in_han = not text.isascii() and _HAN_BYLINE.search(text) is not None
         leading = next((each for each in (_LINE_LEADING, of_language) if each.match(text)), None)
+        if leading is None and behind_date(text):
+            leading = _LEADING
         if leading is not None and vague is not None and vague.match(text) and not _has_credit(page, place):
             continue
         if (in_han or leading is not None) and abs(focus.distance(node)) <= NEAR // 2:
             found = names_in(text, leading or _LEADING, shown=True)
             names = [name for name in found if (in_han or _begins_name(name, text)) and _words_of(name) <= 4]
-            if names and not focus.elsewhere(node) and not focus.in_card(node):
+            if names and not (focus.elsewhere(node) or focus.in_card(node) or focus.in_comments(node)):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
 
@@ -234,6 +242,22 @@ def names_of_line(text: str) -> list[str]:
     # Behind a comma is the medium or a degree.
     names = [name.partition(",")[0] for name in names_in(text, _LINE_LEADING, shown=True)]
     return names if all(2 <= len(name.split()) <= 4 and all(map(_of_name, name.split())) for name in names) else []
+
+
+def behind_date(text: str) -> str:
+    """Return the names behind the day of publication in a line: ``Posted on May 3, 2024 by Jane Doe``; else nothing.
+
+    A day behind another word is that of something else: ``Adopted on May 3, 2024 by the Council``.
+    """
+    match = _DATED_LEADING.match(text) if len(text) <= MAX_LINE_LENGTH else None
+    names = text[match.end() :] if match else ""
+    if match is None or not names[:1].isupper():
+        return ""
+    date = (_DIGIT if match["ago"] else WRITTEN).search(in_ascii_digits(match["day"]))
+    if date is None or not (match["ago"] or is_mostly_date(match["day"][date.start() :])):
+        return ""
+    label = _DAY_NAME.sub("", match["day"][: date.start()]).strip(" ,:")
+    return names if not label or _PUBLISHED_WORD.fullmatch(label) else ""
 
 
 def _of_name(word: str) -> bool:
@@ -255,7 +279,7 @@ def _of_signature(page: Page, focus: Focus) -> list[Author]:
     found: dict[str, list[str]] = {}
     for node, text in page.lines:
         match = _SIGNATURE.match(text) if len(text) <= MAX_LINE_LENGTH else None
-        if match and not focus.elsewhere(node) and not focus.in_card(node):
+        if match and not (focus.elsewhere(node) or focus.in_card(node) or focus.in_comments(node)):
             names = names_in(text[match.end() :], shown=True)
             if names and all(name[:1].isupper() and 2 <= _words_of(name) <= 4 for name in names):
                 found.setdefault(text, names)
@@ -276,7 +300,8 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
         return in_han
     if shown:
         raw = _MAIL.sub("", _HANDLE.sub("", raw)) or raw
-    text = leading.sub("", one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|"))
+    text = one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|")
+    text = (behind_date(text) if shown else "") or leading.sub("", text)
     dated = _DATED_LEADING.match(text) if shown else None
     if dated is not None and (dated["ago"] or is_mostly_date(dated["day"])):
         text = text[dated.end() :]
@@ -288,7 +313,9 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
     if titled is not None and _are_names(_SEPARATORS.split(text[: titled.start()])):
         text = text[: titled.start()]
     parts = [part.strip(" ,;:|•·–—-") for part in _SEPARATORS.split(text)]
-    if not _are_names(parts) or _OFFICE.search(text):
+    if shown and any(map(_TITLE.fullmatch, parts[1:])):
+        parts = _without_titles(parts) or [text]
+    if not _are_names(parts) or _OFFICE.search(" ".join(parts)):
         parts = [text]
     names: list[str] = []
     for part in parts:
@@ -302,6 +329,17 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
             name = _FULL_STOP.sub("", name)
         if 0 < len(name) <= MAX_NAME_LENGTH and _LETTER.search(name) and not _NO_NAME.search(name):
             names.append(name)
+    return names
+
+
+def _without_titles(parts: list[str]) -> list[str]:
+    """Return the names of a list without the job titles behind them, and without makers of pictures."""
+    names: list[str] = []
+    for part in filter(None, parts):
+        if not _TITLE.fullmatch(part):
+            names.append(part)
+        elif names and _OF_PICTURES.search(part):
+            names.pop()
     return names
 
 

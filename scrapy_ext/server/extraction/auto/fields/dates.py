@@ -44,11 +44,12 @@ _TIME: Final = rf"""
 _DAY: Final = rf"(?:[\s,，]{{0,2}}(?:[（(](?:{_WEEKDAY_SIGN}|{_WEEKDAY})[）)]|{_WEEKDAY}))?"
 #: A time right after a date; with another sign between, it must show that it is one.
 _AFTER = re.compile(rf"{_DAY}(?P<far>\s*[|·•–—/-])?[\s,T]{{0,3}}(?P<joining>{_JOINING})?\s*{_TIME}", re.VERBOSE)
-_BEFORE = re.compile(rf"{_TIME}[\s,]{{1,3}}(?:{_BEFORE_DATE})?\s*$", re.VERBOSE)
+_DAY_NAME: Final = _VOCABULARY.text("weekday_name")
+_BEFORE = re.compile(rf"{_TIME}[\s,]{{1,3}}(?:{_BEFORE_DATE})?\s*(?:(?i:{_DAY_NAME}),?)?\s*$", re.VERBOSE)
 _SURE_PARTS: Final = ("half", "early", "late", "am", "pm", "clock", "offset", "joining")
 #: Characters before a date that may hold its time.
 MAX_BEFORE: Final = 40
-_WEEKDAY_BEFORE = re.compile(rf"\b({_VOCABULARY.text('weekday_name')}),?\s*$", re.IGNORECASE)
+_WEEKDAY_BEFORE = re.compile(rf"\b({_DAY_NAME}),?\s*$", re.IGNORECASE)
 #: Characters before a date that may hold its day of the week.
 MAX_WEEKDAY: Final = 14
 
@@ -135,7 +136,7 @@ _YEAR: Final = r"(?:19|20)\d\d"
 _ANY_YEAR: Final = r"(?:19|20|1[34]|25)\d\d"
 #: Two digits are a year only beside the name of a month, and where no unit follows them.
 _SURE_MONTH: Final = _VOCABULARY.text("month")
-_SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b)[^\W\d_])"
+_SHORT_YEAR: Final = rf"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b|{_JOINING}\s?\d)[^\W\d_])"
 #: Dates as people write them.
 WRITTEN = re.compile(
     rf"""
@@ -146,7 +147,7 @@ WRITTEN = re.compile(
     | (?<!\d)(?P<numeric>\d\d?(?:\s/\s\d\d?\s/\s{_YEAR}|[-/.]\s?\d\d?[-/.]\s?(?:{_YEAR}|\d\d(?!\d|:\d))))(?!\d)
     | (?<!\d)(?P<viet>\d\d?\s?tháng\s?\d\d?(?:,|\s?năm)?\s?{_YEAR})(?!\d)
     | (?<!\d)(?P<year_first>{_YEAR}(?:[.,]|ko)?\s(?:(?:m|gada)\.?\s)?
-        (?:\d\d?\.?\s{_MONTH}|{_MONTH}\s\d\d?(?:an?\b)?(?![\d:])\.?))
+        (?:\d\d?\.?\s{_MONTH}|{_MONTH}\s\d\d?(?:an?\b)?(?![\d:])(?:\.|\sd\.)?))
     | (?<!\d)(?P<day_first>\d\d?(?:st|nd|rd|th|er|º|°|ª|\.|-а|-го)?(?:\s?(?:de\s|of\s|d['’]))?\s?{_MONTH},?\s
         (?:de\s|del\s|พ\.ศ\.\s)?{_ANY_YEAR})(?!\d)
     | (?<!\d)(?P<hyphened>\d\d?-{_MONTH}-{_YEAR})(?!\d)
@@ -162,7 +163,7 @@ _WITH_NAME: Final = _MONTH_FIRST_KINDS | {"year_first", "day_first", "hyphened",
 #: The name of the month of such a date, and its numbers.
 _NAME = re.compile(_MONTH)
 _JOINING_WORD = re.compile(
-    r"(?<=[\d.])(?:st|nd|rd|th|er|-го|-а|ko|an?)(?!\w)|\b(?:de|of|del|m|gada)\b\.?|พ\.ศ\.|\bd['’]", re.IGNORECASE
+    r"(?<=[\d.])(?:st|nd|rd|th|er|-го|-а|ko|an?)(?!\w)|\b(?:de|of|del|m|gada|d(?=\.))\b\.?|พ\.ศ\.|\bd['’]", re.IGNORECASE
 )
 _ISO_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?=$|[T ])")
 #: What may follow a date for machines: the name of its zone in brackets.

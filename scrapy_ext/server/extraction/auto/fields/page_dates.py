@@ -14,6 +14,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.fields.authors import behind_date
 from scrapy_ext.server.extraction.auto.fields.dates import (
     MAX_TEXT_LENGTH,
     WRITTEN,
@@ -48,10 +49,6 @@ FAR: Final = 80
 MIN_PARAGRAPH: Final = 80
 SUMMARY: Final = 1
 _DATE_NAME = re.compile(r"\b(?:date|time|datum|fecha|datetime)\b")
-#: Names of the parts with comments.
-_COMMENTS = re.compile(
-    r"(?:user[-_]?)?comments?(?:[-_]?(?:list|section|area|thread|body|item|box|wrap(?:per)?|content|\d+))?|commentlist"
-)
 _TITLED: Final = frozenset({"abbr", "span", "time"})
 _NAME_BEFORE_DATE = re.compile(r"(\D{1,60}?)(?:,|\s[|·•–—-])\s(?=\d)")
 #: Two dates have at least two numbers each.
@@ -65,6 +62,7 @@ _PUBLISHED_METAS, _MODIFIED_METAS = map(_VOCABULARY.words, ("published_metas", "
 _DATE_NAMES: Final = _VOCABULARY.words("date_names")
 _PUBLISHED_NAME, _MODIFIED_NAME = _VOCABULARY.patterns("published_name", "modified_name")
 _MODIFIED_WORD, _PUBLISHED_WORD = _VOCABULARY.patterns("modified_word", "published_word", flags=re.IGNORECASE)
+_DATE_LABELS: Final = frozenset(_VOCABULARY.words("date_labels"))
 _PAGE_CHANGED = _VOCABULARY.pattern("page_changed", re.IGNORECASE)
 #: The day in an address, in steps of the path or in one, before the step of the article.
 _DAY_OF_PATH = re.compile(r"/((?:19|20)\d\d)([/-])(\d\d)\2(\d\d)/[^/]+")
@@ -80,11 +78,8 @@ class Dates:
         self._page = page
         self._article = article
         self._focus = focus
-        #: Comments below a page, and messages and texts that it quotes, have dates of their own.
-        self._others = Parts(
-            lambda node: node.tag == "blockquote" or any(map(_COMMENTS.fullmatch, page.names(node).split())),
-            ends=focus.path.__contains__,
-        )
+        #: Messages and texts that a page quotes have dates of their own.
+        self._quotes = Parts(lambda node: node.tag == "blockquote", ends=focus.path.__contains__)
 
     @cached_property
     def published(self) -> Date | None:
@@ -152,8 +147,10 @@ class Dates:
             and (
                 (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language))
                 or _BYLINE.match(text)
+                or behind_date(text)
                 or _states_both(text)
-                or _is_behind_name(text)
+                or (_is_behind_name(text) and not self._is_of_event(text))
+                or _is_behind_label(text)
             )
         ]
         candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
@@ -162,6 +159,15 @@ class Dates:
             for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]
             if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not self._is_of_another(node)
         ]
+
+    def _is_of_event(self, text: str) -> bool:
+        """Return whether the words before the date of a line are in the text of the page, and not side by side there.
+
+        That tells an event and its place from an author: ``Konzert Stadthalle, 03.05.2024, 20:00 Uhr``.
+        """
+        words = _words_before_date(text)
+        prose = " ".join(line for _, line in self._focus.lines(0, NEAR) if line != text)
+        return all(word in prose for word in words) and " ".join(words) not in prose
 
     def _exact_times(self, *, modified: bool) -> Iterator[Date]:
         page = self._page
@@ -174,7 +180,9 @@ class Dates:
         focus = self._focus
         # The line below a post is of it, where its element has the classes of a microformat.
         own = "published" in (node.get("class") or "").split() and _titled(node) is not None
-        if (focus.elsewhere(node) and not own) or focus.in_card(node) or self._others.hold(node):
+        if (focus.elsewhere(node) and not own) or focus.in_card(node):
+            return True
+        if focus.in_comments(node) or self._quotes.hold(node):
             return True
         return focus.in_list_aside(node) and focus.in_linked_item(node)
 
@@ -218,7 +226,10 @@ def _texts(node: HtmlElement, *, modified: bool) -> tuple[str, ...]:
     text = node_text(node, MAX_TEXT_LENGTH)
     if modified and _has_both(text):
         change = _MODIFIED_WORD.search(text)
-        return (text[change.start() :],) if change else ()
+        own = node.get("datetime", "") if _MODIFIED_NAME.search(node.get("itemprop", "").lower()) else ""
+        return (own, text[change.start() :]) if change else ()
+    if not modified and _has_both(text) and _MODIFIED_NAME.search(node.get("itemprop", "").lower()):
+        return (text,)  # The other values are those of the change.
     inner = [time.get("datetime") for time in node.iter("time") if time.get("datetime")]
     # Several times in it are those of several things.
     own = inner[0] if len(inner) == 1 else node.get("datetime")
@@ -241,7 +252,9 @@ def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
     if is_modified:
         return None
     named = bool(_PUBLISHED_NAME.search(names)) or node.get("pubdate") is not None
-    return named or any(_is_published_label(each) for each in (_label_of(node), _before_date(text)))
+    if named or _is_behind_label(text):
+        return True
+    return any(_is_published_label(each) for each in (_label_of(node), _before_date(text)))
 
 
 def _has_both(text: str) -> bool:
@@ -269,13 +282,34 @@ def _is_behind_name(text: str) -> bool:
 
     Without a sign between, the words are as often those of an event: ``Doors Open 3 May 2024, 18:00``.
     """
-    name = _NAME_BEFORE_DATE.match(text)
-    before = name.group(1).split() if name else []
-    if not 2 <= len(before) <= MAX_NAME_WORDS or not all(word[:1].isupper() for word in before):
+    words = _words_before_date(text)
+    if not 2 <= len(words) <= MAX_NAME_WORDS or not all(word[:1].isupper() for word in words):
         return False
+    name = _NAME_BEFORE_DATE.match(text)
     date = WRITTEN.match(in_ascii_digits(text), name.end() if name else 0)
     time = time_beside(text, date.start(), date.end()) if date else None
     return time is not None and not text[time.end :].strip()
+
+
+def _words_before_date(text: str) -> list[str]:
+    name = _NAME_BEFORE_DATE.match(text)
+    return name.group(1).split() if name else []
+
+
+def _is_behind_label(text: str) -> bool:
+    """Return whether a line is a word for its publication, the day of the week, and a date, perhaps with its time:
+    ``Published on Tuesday, 27 October 2015 at 9.30``.
+
+    Behind the words for a date itself is as often another date: ``Date limite 3 mai 2024``.
+    """
+    if len(text) > MAX_BYLINE_LENGTH or not _DIGIT.search(text):
+        return False
+    date = WRITTEN.search(in_ascii_digits(text))
+    label, _, day = text[: date.start()].strip(" ,").rpartition(" ") if date else ("", "", "")
+    if not date or not day.isalpha() or label.strip(" :").lower() in _DATE_LABELS or not _is_published_label(label):
+        return False
+    time = time_beside(text, date.start(), date.end())
+    return not text[time.end if time and time.start > date.start() else date.end() :].strip(" .")
 
 
 def _ends_of(text: str) -> Iterator[str]:

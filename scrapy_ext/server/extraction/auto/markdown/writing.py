@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.server.extraction.auto.markdown.document import (
@@ -28,7 +28,7 @@ from scrapy_ext.server.extraction.auto.markdown.document import (
 )
 
 #: Passes in which marks that would not be read are left out; then all are, as a hostile text may need a pass for each.
-_PASSES: Final = 4
+_PASSES: Final = 8
 _ESCAPED = re.compile(
     r"[*`\[\]~]"
     # Underscores, but for those within words.
@@ -42,6 +42,8 @@ _TICKS = re.compile("`+")
 _NEVER_IN_ADDRESS = re.compile(r"[\s\x00-\x20\x7f()<>\\\"`|]")
 _REFERENCE = re.compile(r"&(?=#?[0-9A-Za-z]{1,40};)")
 _STRONG, _EMPHASIS, _STRUCK = "**", "_", "~~"
+#: Emphasis that begins or ends within a word, where low lines are signs of the word.
+_IN_WORD: Final = "*"
 
 
 class _Mark(NamedTuple):
@@ -55,12 +57,17 @@ class _Mark(NamedTuple):
 
 def inline(spans: Spans, *, cell: bool = False) -> str:
     """Return settled spans as Markdown: with line breaks as such, or for a ``cell`` of a table."""
+    in_words: set[int] = set()
     for _ in range(_PASSES):
-        pieces = list(_pieces(spans, cell=cell))
+        pieces = list(_with_marks(_pieces(spans, cell=cell), in_words))
         unread = _unread(pieces)
         if not unread:
             break
-        spans = _without(spans, unread)
+        other = {number for kind, number in unread if kind == "emphasis"} - in_words
+        if other:
+            in_words |= other
+            continue
+        spans, in_words = _without(spans, unread), set()
     else:
         pieces = list(_pieces([span._replace(style=Style(span.style.link)) for span in spans], cell=cell))
     return "".join(piece.text if isinstance(piece, _Mark) else piece for piece in pieces)
@@ -88,6 +95,13 @@ def _pieces(spans: Spans, *, cell: bool) -> Iterator[str | _Mark]:
         style = span.style
         yield _written(span, cell=cell)
     yield from _changed(style, PLAIN, begins, 0)
+
+
+def _with_marks(pieces: Iterable[str | _Mark], in_words: set[int]) -> Iterator[str | _Mark]:
+    """Yield pieces with the marks of emphasis in words where these numbers have them."""
+    for piece in pieces:
+        is_in_word = isinstance(piece, _Mark) and piece.kind == "emphasis" and piece.number in in_words
+        yield piece._replace(text=_IN_WORD) if is_in_word and isinstance(piece, _Mark) else piece
 
 
 def _merged(spans: Spans) -> list[Span]:

@@ -24,7 +24,7 @@ _TEX: Final = frozenset({"application/x-tex", "tex", "latex", "application/x-lat
 _TEX_SCRIPT: Final = "math/tex"
 #: Wikipedia hides its MathML from all but screen readers.
 _HIDDEN: Final = re.compile(r"\bmwe-math-mathml")
-#: What a script has set already stands before its TeX.
+#: Names of what a script has set of a formula.
 _SET: Final = re.compile(r"\bMathJax|\bMJX")
 _DISPLAY_STYLE = re.compile(r"^\{\\(?:display|text)style\s+(.*)\}$", re.DOTALL)
 _ONE: Final = re.compile(r"\w+|\(.*\)|.?", re.DOTALL)
@@ -32,8 +32,15 @@ _ONE: Final = re.compile(r"\w+|\(.*\)|.?", re.DOTALL)
 
 def write_formulas(tree: HtmlElement) -> None:
     """Replace the formulas of a page by their texts. Scripts must still be in it."""
-    for script in islice(tree.iter("script"), MAX_FORMULAS):
-        if (script.get("type") or "").lower().startswith(_TEX_SCRIPT) and not _is_set(script):
+    for script in islice(list(tree.iter("script")), MAX_FORMULAS):
+        if not (script.get("type") or "").lower().startswith(_TEX_SCRIPT) or not (script.text or "").strip():
+            continue
+        parts = _set_parts(script)
+        # MathML has the formula as it is shown; letters in a row have lost its structure.
+        is_read = bool(parts) and next(parts[0].iter("math"), None) is not None
+        for part in parts[1:] if is_read else parts:
+            part.drop_tree()
+        if not is_read:
             _replace(script, script.text or "")
     for math in islice(list(tree.iter("math")), MAX_FORMULAS):
         around = math.getparent()
@@ -69,9 +76,14 @@ def _take_off_pictures(around: HtmlElement) -> None:
             around.getparent().remove(beside)
 
 
-def _is_set(script: HtmlElement) -> bool:
+def _set_parts(script: HtmlElement) -> list[HtmlElement]:
+    """Return what a script has set of a formula, which stands before its TeX, and its preview before that."""
+    found: list[HtmlElement] = []
     before = script.getprevious()
-    return before is not None and bool(_SET.search(before.get("class", ""))) and bool(len(before) or before.text)
+    while before is not None and _SET.search(before.get("class", "")) and not (before.tail or "").strip():
+        found.append(before)
+        before = before.getprevious()
+    return found
 
 
 def _replace(node: HtmlElement, formula: str) -> None:

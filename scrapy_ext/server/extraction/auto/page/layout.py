@@ -31,6 +31,12 @@ MAX_LINKS: Final = 5
 _WHOLE_PAGE: Final = frozenset({"html", "body", "main"})
 
 
+#: Names of the parts with comments.
+_COMMENTS = re.compile(
+    r"(?:user[-_]?)?comments?(?:[-_]?(?:list|section|area|thread|body|item|box|wrap(?:per)?|content|\d+))?|commentlist"
+)
+
+
 class Parts:
     """Parts of a page of one kind. Verdicts are cached for each element on the way up.
 
@@ -141,6 +147,9 @@ class Focus:
             ends=self.path.__contains__,
         )
         self._cards = Parts(_Cards(page, self.heading_text).begins_at, ends=self.path.__contains__)
+        self._comments = Parts(
+            lambda node: any(map(_COMMENTS.fullmatch, page.names(node).split())), ends=self.path.__contains__
+        )
 
     def distance(self, node: HtmlElement) -> int:
         """Return the number of elements between the heading and a node: negative before it, 0 without a heading."""
@@ -174,6 +183,10 @@ class Focus:
     def in_card(self, node: HtmlElement) -> bool:
         """Return whether a node is in a card of another page: a small box with a heading that links there."""
         return self._cards.hold(node)
+
+    def in_comments(self, node: HtmlElement) -> bool:
+        """Return whether a node is in a comment below the content, which has an author and a date of its own."""
+        return self._comments.hold(node)
 
     def in_aside(self, node: HtmlElement) -> bool:
         """Return whether a node is beside the content."""

@@ -38,18 +38,21 @@ _WIDE: Final = (
 _WIDE_BREAK = re.compile(rf"(?<={_WIDE})[ \t\r]*\n\s*(?={_WIDE})")
 _IS_WIDE = re.compile(_WIDE)
 _FIRST_WIDE: Final = "\u2e80"
+#: Signs without width that only say in which direction the signs beside them are written, and the space.
+_MARKS_OF_DIRECTION: Final = "\u200e\u200f\u061c "
 
 
 def one_line(text: str | None) -> str:
     """Return a text with every run of white space as one space, and none around it.
 
-    Line breaks between characters of East Asia are no space.
+    Line breaks between characters of East Asia are no space, and marks of direction around the text not of it.
     """
     if not text:
         return ""
     if "\n" in text and not text.isascii() and _IS_WIDE.search(text):
         text = _WIDE_BREAK.sub("", text)
-    return " ".join(text.split())
+    line = " ".join(text.split())
+    return line if line.isascii() else line.strip(_MARKS_OF_DIRECTION)
 
 
 def is_wide(sign: str) -> bool:
