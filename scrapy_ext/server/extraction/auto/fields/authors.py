@@ -9,7 +9,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, in_ascii_digits, is_mostly_date
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, words_before_date
 from scrapy_ext.server.extraction.auto.items import Author
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import way_to
@@ -66,8 +66,6 @@ _HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han
 _PARTICLES: Final = frozenset(_VOCABULARY.words("particles"))
 _TEXT_BY = re.compile(r"te(?:x|ks)ti?\s+(?!(?:av|af|von|by)\s)", re.IGNORECASE)
 _PUBLISHED_WORD = load_vocabulary("dates").pattern("published_word", re.IGNORECASE)
-#: A day of the week at the end of a text, by its comma or in English.
-_DAY_NAME = re.compile(rf"(?:\b{load_vocabulary('dates').text('weekday_name')},?|[^\W\d_]+,)\s*$", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 #: The end of a sentence, not of an abbreviation.
@@ -253,10 +251,11 @@ def behind_date(text: str) -> str:
     names = text[match.end() :] if match else ""
     if match is None or not names[:1].isupper():
         return ""
-    date = (_DIGIT if match["ago"] else WRITTEN).search(in_ascii_digits(match["day"]))
-    if date is None or not (match["ago"] or is_mostly_date(match["day"][date.start() :])):
+    if match["ago"]:
+        return names
+    label = words_before_date(match["day"])
+    if label is None or not is_mostly_date(match["day"].removeprefix(label)):
         return ""
-    label = _DAY_NAME.sub("", match["day"][: date.start()]).strip(" ,:")
     return names if not label or _PUBLISHED_WORD.fullmatch(label) else ""
 
 

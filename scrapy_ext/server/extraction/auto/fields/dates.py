@@ -377,6 +377,20 @@ def is_mostly_date(text: str, language: str | None = None) -> bool:
     )
 
 
+#: A day of the week at the end of a text, by its comma or in English.
+_DAY_AT_END = re.compile(rf"(?:\b{_DAY_NAME},?|[^\W\d_]+,)\s*$", re.IGNORECASE)
+
+
+def words_before_date(text: str) -> str | None:
+    """Return what stands before the first date of a line and its time and day of the week; None without a date."""
+    date = WRITTEN.search(in_ascii_digits(text))
+    if date is None:
+        return None
+    time = time_beside(text, date.start(), date.end())
+    start = min(date.start(), time.start if time else date.start())
+    return _DAY_AT_END.sub("", text[:start]).strip(" ,:")
+
+
 def _has_month(match: re.Match[str], language: str | None) -> bool:
     """Return whether the word of a date, if it has one, is the name of a month: ``2022 BMW 3`` is no date."""
     if match.lastgroup not in _WITH_NAME:

@@ -159,6 +159,7 @@ MINOR: Final = frozenset({"¢", "p"})
 _POINT, _COMMA = _VOCABULARY.groups("point"), _VOCABULARY.groups("comma")
 
 _ISO_CODE = re.compile(r"[A-Z]{3}")
+_CODE_BEFORE, _CODE_BEHIND = re.compile(r"(?<![^\W_])([A-Z]{3})\s?$"), re.compile(r"\s?([A-Z]{3})(?![^\W_])")
 _REGION = re.compile(r"[a-z]{2,3}[-_](?:[a-z]{4}[-_])?([a-z]{2})\b")
 #: Top-level domains of two letters that shops of every country take.
 _GENERIC: Final = frozenset({"ai", "cc", "co", "eu", "gg", "io", "ly", "me", "sh", "to", "tv"})
@@ -242,6 +243,15 @@ def code_of(raw: str | None, place: Place) -> str | None:
     if raw in {"$", "¢"}:
         return None if place.country else "USD"
     return _CURRENCIES.get(raw) or (raw if _ISO_CODE.fullmatch(raw) else None)
+
+
+def code_beside(sign: str, text: str, start: int, end: int) -> str | None:
+    """Return the code that tells which currency of those with a sign a text means, right before amounts, or at their
+    end or behind it: ``CAD $100 - $120``, ``$100 to $120 CAD``.
+    """
+    codes = set(_SHARED.get(sign, {}).values())
+    beside = (_CODE_BEFORE.search(text[:start]), _CODE_BEFORE.search(text[:end]), _CODE_BEHIND.match(text[end:]))
+    return next((match[1] for match in beside if match and match[1] in codes), None)
 
 
 def decimal_sign(place: Place) -> str | None:

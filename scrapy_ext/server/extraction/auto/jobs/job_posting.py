@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read, words_before_date
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.fields.page_dates import Dates
 from scrapy_ext.server.extraction.auto.fields.price_notation import place_on
@@ -24,6 +24,7 @@ from scrapy_ext.server.extraction.auto.items import (
 )
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
 from scrapy_ext.server.extraction.auto.jobs.names import (
+    NO_COMPANY,
     JobFocus,
     TitleParts,
     company_of_copyright,
@@ -65,10 +66,14 @@ MAX_NODES: Final = 30
 MAX_LINKS: Final = 2_000
 #: Most locations of a job with several.
 MAX_PLACES: Final = 20
+#: Longest line that is a label and a date, in characters.
+MAX_DATED_LINE: Final = 80
 #: Parts of the path of an address that may name a company.
 MAX_STEPS: Final = 6
 #: Greatest distance from the heading, in elements, of a part that only its name or its words identify.
 NEAR: Final = 120
+#: Greatest distance of a link to the company that stands with the heading, before the text of the job.
+BESIDE: Final = 8
 #: Most jobs in the structured data of the page of one job; more are a list.
 SEVERAL: Final = 3
 #: Shortest description, in characters.
@@ -158,6 +163,7 @@ class _Extraction:
             ("title", lambda: self._titles.company(sure=True)),
             ("label", lambda: self._company_of(self._labelled("company"), item)),
             ("named part", lambda: self._company_of(self._named(_COMPANY_NAME, _COMPANY_NAMES), item)),
+            ("link beside the heading", lambda: self._company_of(self._linked_company(BESIDE), item)),
             ("title, line of the page", lambda: self._company_of(self._titles.company(sure=False), item)),
             ("link to a company", lambda: self._company_of(self._linked_company(), item)),
             ("attribute data-company-name", self._company_attribute),
@@ -196,14 +202,15 @@ class _Extraction:
         values = self._page.tree.xpath(" | ".join(f"//@{name}" for name in _COMPANY_ATTRIBUTES))
         return next((text for value in values[:MAX_NODES] if 1 < len(text := one_line(value)) <= MAX_NAME_LENGTH), None)
 
-    def _linked_company(self) -> str | None:
+    def _linked_company(self, near: int = NEAR) -> str | None:
         """Return the text of the link to the page of a company that is nearest to the heading."""
         found: list[tuple[int, str]] = []
         for link in islice(self._page.tree.iter("a"), MAX_LINKS):
             distance = abs(self._focus.distance(link))
-            if distance <= NEAR and _COMPANY_ADDRESS.search((link.get("href") or "")[:300]):
+            if distance <= near and _COMPANY_ADDRESS.search((link.get("href") or "")[:300]):
                 text = node_text(link, MAX_NAME_LENGTH + 1)
-                if 1 < len(text) <= MAX_NAME_LENGTH and not self._focus.elsewhere(link):
+                named = 1 < len(text) <= MAX_NAME_LENGTH and not NO_COMPANY.fullmatch(text)
+                if named and not self._focus.elsewhere(link):
                     found.append((distance, text))
         return min(found)[1] if found else None
 
@@ -224,15 +231,20 @@ class _Extraction:
         return self._first(
             "baseSalary",
             (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, self._page_place)),
-            (
-                "label",
-                lambda: salary_in(self._labels.value("salary", currency_in), self._page_place),
-            ),
+            ("label", self._labelled_salary),
             ("label", lambda: salary_in_thousands(self._labelled("salary", is_in_thousands), self._page_place)),
             ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), self._page_place)),
             ("line near the heading", self._salary_of_lines),
             ("sentence about the salary", self._salary_of_sentences),
         )
+
+    def _labelled_salary(self) -> BaseSalary | None:
+        """Return the salary of a label, which may name its time: ``Annual salary: £30,000``."""
+        pair = self._labels.pair("salary", currency_in)
+        found = salary_in(pair.value, self._page_place) if pair else None
+        if pair and found and not found.rateType:
+            found.rateType = rate_in(pair.label)
+        return found
 
     def _salary_of_lines(self) -> BaseSalary | None:
         for node, text in self._focus.lines(NEAR, NEAR):
@@ -307,7 +319,7 @@ class _Extraction:
         valid = self._first(
             "validThrough",
             (origin(job, "validThrough"), lambda: self._stated("validThrough")),
-            ("label", lambda: self._dated("deadline")),
+            ("label", lambda: self._dated("deadline") or self._dated_line("deadline")),
             form=_iso,
         )
         start = self._first(
@@ -331,6 +343,14 @@ class _Extraction:
 
     def _dated(self, name: str) -> Date | None:
         return read(self._labels.value(name, lambda text: read(text, self._page)), self._page)
+
+    def _dated_line(self, name: str) -> Date | None:
+        """Return the date of a line by the heading that is a label and a date: ``Apply by December 3, 2019``."""
+        for node, text in self._focus.lines(NEAR, NEAR):
+            before = words_before_date(text) if len(text) <= MAX_DATED_LINE else None
+            if before and self._labels.means(name, before) and not self._focus.elsewhere(node):
+                return read(text, self._page)
+        return None
 
     def _labelled(self, name: str, fits: Callable[[str], object] = bool) -> str | None:
         return self._labels.value(name, lambda text: len(text) <= MAX_NAME_LENGTH and fits(text))

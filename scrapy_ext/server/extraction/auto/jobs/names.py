@@ -41,7 +41,7 @@ _TITLE_LABEL: Final = _VOCABULARY.pattern("title_label", re.IGNORECASE)
 _TITLE_NAMES: Final = _VOCABULARY.words("title_names")
 _TITLE_NAME, _NO_HEADING = _VOCABULARY.patterns("title_name", "no_heading")
 _HIRING, _AT, _PLACE = _VOCABULARY.patterns("hiring_before", "company_after", "place_after", flags=re.IGNORECASE)
-_NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
+NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
 #: Elements that look like headings, in pages without any: ``pc-h2``.
 _LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
 _COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
@@ -95,7 +95,7 @@ def _scored_headings(page: Page, titles: list[str]) -> Iterator[tuple[float, Htm
         if not lengths or len(text) > MAX_HEADING_LENGTH or (not in_link and _is_in_link(node)):
             continue
         letters = letters_of(text)
-        if len(letters) < SHORTEST or _is_site(page, letters) or _NO_COMPANY.fullmatch(text):
+        if len(letters) < SHORTEST or _is_site(page, letters) or NO_COMPANY.fullmatch(text):
             continue
         share = len(letters) / min(lengths)
         if share > (LEAST if weight <= _LINE else 0.0):
@@ -132,7 +132,7 @@ def _labelled_title(page: Page) -> HtmlElement | None:
             if (
                 name.search(page.names(node))
                 and 2 < len(text) <= MAX_HEADING_LENGTH
-                and not _NO_COMPANY.fullmatch(text)
+                and not NO_COMPANY.fullmatch(text)
             ):
                 return node
     return None
@@ -212,12 +212,19 @@ class TitleParts:
             elif match := _AT.match(after):
                 rests.append(Remainder(self._without_site(match.group(1)), sure=True))
             else:
-                parts = [*_parts(before), *_parts(_PLACE.sub("", after, count=1))]
+                parts = [*_parts(before), *self._without_place(after)]
                 # The name of the board comes last.
                 if len(parts) > 1 and (_is_site(self._page, letters_of(parts[-1])) or len(parts) == len(_parts(after))):
                     parts = [part for part in parts if not _is_site(self._page, letters_of(part))]
                 rests += [Remainder(part, sure=False) for part in parts]
         return [rest for rest in rests if self._is_company(rest.text)]
+
+    def _without_place(self, text: str) -> list[str]:
+        """Return the parts of a title without a place; a name that is a line of the page may have such a word."""
+        parts = _parts(text)
+        if any(_PLACE.search(part) and letters_of(part) in self._lines for part in parts):
+            return parts
+        return _parts(_PLACE.sub("", text, count=1))
 
     def _without_site(self, text: str) -> str:
         """Return the name of a company without that of the board after it."""
@@ -228,7 +235,7 @@ class TitleParts:
         return text.strip(_EDGE)
 
     def _is_company(self, text: str) -> bool:
-        return 1 < len(text) <= MAX_COMPANY_LENGTH and not _NO_COMPANY.fullmatch(text)
+        return 1 < len(text) <= MAX_COMPANY_LENGTH and not NO_COMPANY.fullmatch(text)
 
 
 def _parts(text: str) -> list[str]:
@@ -252,7 +259,7 @@ def company_of_site(page: Page) -> str | None:
             len(letters) >= SHORTEST
             and letters in host
             and len(name) <= MAX_COMPANY_LENGTH
-            and not _NO_COMPANY.fullmatch(name)
+            and not NO_COMPANY.fullmatch(name)
         ):
             return name
     return None
@@ -287,7 +294,7 @@ def company_of_copyright(page: Page) -> str | None:
     for _, text in page.lines[-MAX_LAST_LINES:]:
         if _COPYRIGHT.search(text):
             name = _COPYRIGHT_WORDS.sub(" ", text).strip(f"{_EDGE}.®™")
-            if 1 < len(name) <= MAX_COMPANY_LENGTH // 2 and not _NO_COMPANY.fullmatch(name):
+            if 1 < len(name) <= MAX_COMPANY_LENGTH // 2 and not NO_COMPANY.fullmatch(name):
                 return one_line(name)
     return None
 
@@ -296,6 +303,8 @@ def company_of_copyright(page: Page) -> str | None:
 
 
 MAX_LENGTH: Final = 120
+#: Most items of a list of places.
+MAX_ITEMS: Final = 20
 #: Greatest distance from the heading, in elements, of a line that is a place by its words alone.
 NEAR_HEADING: Final = 80
 MAX_LINKS: Final = 2_000
@@ -332,7 +341,11 @@ def labelled_place(labels: Labels) -> str | None:
     parts = [labels.value(name, is_place) for name in ("city_label", "region_label", "country_label")]
     if parts[0] and any(parts[1:]):
         return ", ".join(dict.fromkeys(part for part in parts if part))
-    return labels.value("location", is_place) or parts[0]
+    pair = labels.pair("location", is_place)
+    items = [node_text(item, MAX_LENGTH) for item in islice(pair.node.iter("li"), MAX_ITEMS)] if pair else []
+    if pair and len(items) > 1:
+        return "; ".join(dict.fromkeys(filter(None, items)))
+    return pair.value if pair else parts[0]
 
 
 def mapped_place(page: Page, focus: Focus) -> str | None:

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Final, Protocol
 
 from scrapy_ext.server.extraction.auto.fields.dates import Date
-from scrapy_ext.server.extraction.auto.fields.price_notation import WESTERN_LETTER, Place, code_of, normalised
+from scrapy_ext.server.extraction.auto.fields.price_notation import WESTERN_LETTER, Place, code_beside, code_of, normalised
 from scrapy_ext.server.extraction.auto.fields.prices import Amount, amounts_in, from_markup
 from scrapy_ext.server.extraction.auto.items import BaseSalary
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
@@ -170,12 +170,13 @@ def salary_in(text: str | None, place: Place) -> BaseSalary | None:
         return None
     low, high = _range(text, amounts)
     before = text[: low.start]
+    sign = code_beside(low.sign, text, low.start, high.end) or low.sign
     return BaseSalary(
         raw=raw,
         valueMin=None if high is low and _AT_MOST.search(before) else _formatted(min(low.value, high.value)),
         valueMax=None if high is low and _AT_LEAST.search(before) else _formatted(max(low.value, high.value)),
-        currency=code_of(low.sign, place),
-        currencyRaw=low.sign,
+        currency=code_of(sign, place),
+        currencyRaw=sign,
         rateType=_rate_of(text, low, high, amounts),
     )
 

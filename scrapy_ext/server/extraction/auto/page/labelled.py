@@ -180,9 +180,18 @@ class Labels:
 
     def value(self, name: str, fits: Callable[[str], object] = bool) -> str | None:
         """Return the first value that fits of the labels with a name in ``words``: listed pairs, then lines below."""
+        found = self.pair(name, fits)
+        return found.value if found else None
+
+    def pair(self, name: str, fits: Callable[[str], object] = bool) -> Pair | None:
+        """Return that value with its label."""
         words = self._by_name[name]
         pairs = (pair for pair in self._pairs if words.fullmatch(pair.label) and fits(pair.value))
-        return next((pair.value for pair in pairs if not self._focus.elsewhere(pair.node)), None)
+        return next((pair for pair in pairs if not self._focus.elsewhere(pair.node)), None)
+
+    def means(self, name: str, text: str) -> bool:
+        """Return whether a text is a label with a name in ``words``, in the language of the page."""
+        return self._by_name[name].fullmatch(text) is not None and self._is_of_language(text)
 
     def pairs(self) -> list[Pair]:
         """Return all pairs: those of tables and lists, of lines, then those of a label and the line below."""
