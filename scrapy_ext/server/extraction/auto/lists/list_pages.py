@@ -93,6 +93,8 @@ def _score_articles(shape: Shape) -> float:
     titled = long and (
         (headed >= 0.6 and (led >= 0.6 or summarised >= 0.6)) or (led >= 0.6 and len(shape.group.entries) >= 6)
     )
+    # Short ones as well, with a summary each.
+    titled = titled or (headed >= 0.6 and led >= 0.6 and summarised >= 0.6)
     pictured = shape.pictured >= 0.6 and shape.of_site >= 0.5 and shape.matches(_PRODUCTS) < 0.5
     titled = titled or (shape.name_length >= LONG_HEADLINE and pictured and len(shape.group.entries) >= 6)
     known = marked >= 0.5 or dated >= 0.5 or by >= 0.5 or titled
