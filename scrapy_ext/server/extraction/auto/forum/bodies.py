@@ -54,7 +54,7 @@ _NO_TAGS: Final = frozenset({
 })  # fmt: skip
 _CELLS: Final = frozenset({"td", "div", "li"})
 #: Elements of the parts of a post beside its text, and how many elements of a post are searched for them.
-_CELLS_OF_PARTS: Final = frozenset({"p", "div", "dl", "header", "footer"})
+_CELLS_OF_PARTS: Final = frozenset({"p", "div", "dl", "ul", "header", "footer"})
 MAX_PARTS: Final = 200
 _DIGITS = re.compile(r"\d+")
 
@@ -102,7 +102,20 @@ def _groups(page: Page, lengths: _Lengths) -> dict[str, list[HtmlElement]]:
             # Of nested elements of one name, the outer one is the post: it contains quotes and answers.
             if not any(ancestor in group for ancestor in node.iterancestors()):
                 group[node] = None
-    return {name: list(nodes) for name, nodes in found.items() if any(map(lengths.__getitem__, nodes))}
+    main = main_of(page)
+    groups = {name: _inside(main, list(nodes)) for name, nodes in found.items()}
+    return {name: nodes for name, nodes in groups.items() if any(map(lengths.__getitem__, nodes))}
+
+
+def main_of(page: Page) -> HtmlElement | None:
+    """Return the element that a page marks as its main part, where it marks one."""
+    found = [node for node in page.tree.iter("main", "div", "section") if "main" in (node.tag, node.get("role"))]
+    return found[0] if len(found) == 1 else None
+
+
+def _inside(main: HtmlElement | None, nodes: list[HtmlElement]) -> list[HtmlElement]:
+    """Return the elements that are in the main part of a page, if any is: texts beside it are about the forum."""
+    return [node for node in nodes if main in node.iterancestors()] or nodes if main is not None else nodes
 
 
 def _without_boxes_of_several(groups: dict[str, list[HtmlElement]]) -> dict[str, list[HtmlElement]]:

@@ -9,6 +9,7 @@ from typing import Final
 from scrapy_ext.server.extraction.auto import probability
 from scrapy_ext.server.extraction.auto.fields.dates import read
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of, without_site
+from scrapy_ext.server.extraction.auto.forum.bodies import main_of
 from scrapy_ext.server.extraction.auto.forum.posts import Post, in_utc, posts_of
 from scrapy_ext.server.extraction.auto.items import (
     DetailsMetadata,
@@ -90,6 +91,7 @@ def _stated_count(text: str | None) -> int | None:
     return whole_number((text or "").strip(), 9)
 
 
+_SIGN = re.compile(r"\s*[|»·•:–—-]\s")
 #: Texts with this many equal first letters and digits are of one post.
 ALIKE: Final = 40
 
@@ -151,14 +153,24 @@ def _beginning(text: str) -> str:
 
 
 def _topic(page: Page, thread: Thing | None) -> str | None:
-    focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
+    focus, main = Focus(page, page.meta("og:title", "twitter:title"), page.title), main_of(page)
+    beside = main is not None and focus.heading is not None and main not in focus.path
     return page.sources.first(
         "topic",
         (origin(thread, "headline", "name"), lambda: one_line(thread.text("headline", "name")) if thread else None),
+        # Beside the main part stands the name of the forum.
+        ("line that the title begins with", lambda: _begin_of_title(page) if beside else None),
         ("h1", lambda: focus.heading_text),
         ("title", lambda: without_site(page, headline_of(page, thread, focus) or "")),
         form=lambda name: {"name": name},
     )
+
+
+def _begin_of_title(page: Page) -> str | None:
+    """Return the longest line of a page with which its title begins, before a sign and the name of the site."""
+    title = one_line(page.title)
+    texts = (text for _, text in page.lines if title.startswith(text) and _SIGN.match(title, len(text)))
+    return max(texts, key=len, default=None)
 
 
 def _id_of(url: str) -> str | None:

@@ -167,7 +167,11 @@ MAX_DATE_LENGTH: Final = 100
 _SIGNATURE: Final = re.compile(rf"^{_VOCABULARY.text('signature_line')}$", re.MULTILINE)
 _DATE_LABEL: Final = _VOCABULARY.pattern("date_label", re.IGNORECASE)
 _ID_ATTRIBUTES: Final = _VOCABULARY.words("id_attributes")
-_TIME_ATTRIBUTES: Final = ("datetime", "data-time", "data-timestamp", "data-date", "data-datetime", "content", "title")
+#: Attributes for what is shown beside an element that the mouse is over, such as the exact time.
+_TOOLTIPS: Final = ("title", "data-tippy-content", "data-original-title", "data-bs-original-title", "data-tooltip")
+_TIME_ATTRIBUTES: Final = (
+    "datetime", "data-time", "data-timestamp", "data-date", "data-datetime", "content", *_TOOLTIPS,
+)  # fmt: skip
 _PERMALINK, _JOINED, _LIKES = _VOCABULARY.patterns("permalink", "joined", "likes")
 _COUNT = re.compile(r"[+]?(-?\d{1,7})(?:\s*(?:likes?|points?|votes?|upvotes?|people|thanks))?", re.IGNORECASE)
 _DATED: Final = frozenset({"data-time", "data-timestamp"})
@@ -288,7 +292,7 @@ def _dated(page: Page) -> dict[int, None]:
         if attributes:
             if not _DATED.isdisjoint(attributes) or attributes.get("itemprop") in _DATES:
                 named.append(position)
-            if "title" in attributes and tag in _TITLED:
+            if tag in _TITLED and not attributes.keys().isdisjoint(_TOOLTIPS):
                 titled.append(position)
     return dict.fromkeys([*times, *named, *titled[:MAX_TITLED]])
 
@@ -371,12 +375,13 @@ def _anchor(page: Page, box: HtmlElement, body: HtmlElement, number: str | None)
 
 
 def _likes(page: Page, around: list[HtmlElement]) -> int | None:
+    found: dict[bool, int] = {}
     for node in around:
-        if _LIKES.search(page.names(node)) and not len(node) > 3:
-            match = _COUNT.fullmatch(node_text(node, 30))
-            if match:
-                return max(0, int(match.group(1)))
-    return None
+        names = page.names(node)
+        if _LIKES.search(names) and not len(node) > 3 and (match := _COUNT.fullmatch(node_text(node, 30))):
+            # Some have the count as it would be with the reader's vote as well.
+            found.setdefault("unvoted" in names.split(), max(0, int(match.group(1))))
+    return found.get(True, found.get(False))
 
 
 def _author(page: Page, around: list[HtmlElement]) -> tuple[str | None, str | None]:

@@ -255,7 +255,10 @@ class Page:
     def order_of_dates(self) -> str | None:
         """``DMY`` or ``MDY`` where dates in numbers with a day above 12 show it, and none of them the other order."""
         found = set()
-        for _, text in self.numbered_lines:
+        lines = (text for _, text in self.numbered_lines)
+        # Behind an icon or a button, a date is in no line.
+        beside = (one_line(text) for text in self.outline.tails if text and len(text) <= 2 * MAX_DATE_LINE_LENGTH)
+        for text in chain(lines, beside):
             for match in _DATE_IN_NUMBERS.finditer(text) if len(text) <= MAX_DATE_LINE_LENGTH else ():
                 first, second = int(match.group(1)), int(match.group(3))
                 if (first > _MONTHS) != (second > _MONTHS):
