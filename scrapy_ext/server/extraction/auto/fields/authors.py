@@ -300,10 +300,7 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
     if shown:
         raw = _MAIL.sub("", _HANDLE.sub("", raw)) or raw
     text = one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|")
-    text = (behind_date(text) if shown else "") or leading.sub("", text)
-    dated = _DATED_LEADING.match(text) if shown else None
-    if dated is not None and (dated["ago"] or is_mostly_date(dated["day"])):
-        text = text[dated.end() :]
+    text = _without_begin(text, leading) if shown else leading.sub("", text)
     placed = [_IN_PLACE.fullmatch(part) for part in _SEPARATORS.split(text)] if shown else []
     if len(placed) > 1 and all(placed):
         return [match["name"] for match in placed if match]
@@ -329,6 +326,16 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
         if 0 < len(name) <= MAX_NAME_LENGTH and _LETTER.search(name) and not _NO_NAME.search(name):
             names.append(name)
     return names
+
+
+def _without_begin(text: str, leading: re.Pattern[str]) -> str:
+    """Return a byline without the words and the day before its names."""
+    if names := behind_date(text):
+        return names
+    text = leading.sub("", text)
+    dated = _DATED_LEADING.match(text)
+    is_dated = dated is not None and (dated["ago"] or is_mostly_date(dated["day"]))
+    return text[dated.end() :] if dated is not None and is_dated else text
 
 
 def _without_titles(parts: list[str]) -> list[str]:

@@ -136,7 +136,9 @@ _YEAR: Final = r"(?:19|20)\d\d"
 _ANY_YEAR: Final = r"(?:19|20|1[34]|25)\d\d"
 #: Two digits are a year only beside the name of a month, and where no unit follows them.
 _SURE_MONTH: Final = _VOCABULARY.text("month")
-_SHORT_YEAR: Final = rf"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b|{_JOINING}\s?\d)[^\W\d_])"
+_SHORT_YEAR: Final = (
+    rf"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b|{_JOINING}\s?\d)[^\W\d_])"
+)
 #: Dates as people write them.
 WRITTEN = re.compile(
     rf"""
@@ -163,7 +165,8 @@ _WITH_NAME: Final = _MONTH_FIRST_KINDS | {"year_first", "day_first", "hyphened",
 #: The name of the month of such a date, and its numbers.
 _NAME = re.compile(_MONTH)
 _JOINING_WORD = re.compile(
-    r"(?<=[\d.])(?:st|nd|rd|th|er|-го|-а|ko|an?)(?!\w)|\b(?:de|of|del|m|gada|d(?=\.))\b\.?|พ\.ศ\.|\bd['’]", re.IGNORECASE
+    r"(?<=[\d.])(?:st|nd|rd|th|er|-го|-а|ko|an?)(?!\w)|\b(?:de|of|del|m|gada|d(?=\.))\b\.?|พ\.ศ\.|\bd['’]",
+    re.IGNORECASE,
 )
 _ISO_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?=$|[T ])")
 #: What may follow a date for machines: the name of its zone in brackets.

@@ -163,7 +163,7 @@ class Dates:
     def _is_of_event(self, text: str) -> bool:
         """Return whether the words before the date of a line are in the text of the page, and not side by side there.
 
-        That tells an event and its place from an author: ``Konzert Stadthalle, 03.05.2024, 20:00 Uhr``.
+        Then they are an event and its place, and no author: ``Konzert Stadthalle, 03.05.2024, 20:00 Uhr``.
         """
         words = _words_before_date(text)
         prose = " ".join(line for _, line in self._focus.lines(0, NEAR) if line != text)

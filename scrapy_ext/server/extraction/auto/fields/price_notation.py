@@ -245,11 +245,11 @@ def code_of(raw: str | None, place: Place) -> str | None:
     return _CURRENCIES.get(raw) or (raw if _ISO_CODE.fullmatch(raw) else None)
 
 
-def code_beside(sign: str, text: str, start: int, end: int) -> str | None:
-    """Return the code that tells which currency of those with a sign a text means, right before amounts, or at their
-    end or behind it: ``CAD $100 - $120``, ``$100 to $120 CAD``.
+def code_beside(sign: str | None, text: str, start: int, end: int) -> str | None:
+    """Return the code of the currency, of those with a sign, that a text means: right before amounts, at their end, or
+    behind it: ``CAD $100 - $120``, ``$100 to $120 CAD``.
     """
-    codes = set(_SHARED.get(sign, {}).values())
+    codes = set(_SHARED.get(sign or "", {}).values())
     beside = (_CODE_BEFORE.search(text[:start]), _CODE_BEFORE.search(text[:end]), _CODE_BEHIND.match(text[end:]))
     return next((match[1] for match in beside if match and match[1] in codes), None)
 

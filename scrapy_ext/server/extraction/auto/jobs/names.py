@@ -129,11 +129,7 @@ def _labelled_title(page: Page) -> HtmlElement | None:
     for names, name in ((_TITLE_NAMES, _TITLE_NAME), (("h1", "h2"), _LIKE_HEADING)):
         for node in page.named(*names)[:MAX_LINES]:
             text = node_text(node, MAX_HEADING_LENGTH + 1)
-            if (
-                name.search(page.names(node))
-                and 2 < len(text) <= MAX_HEADING_LENGTH
-                and not NO_COMPANY.fullmatch(text)
-            ):
+            if name.search(page.names(node)) and 2 < len(text) <= MAX_HEADING_LENGTH and not NO_COMPANY.fullmatch(text):
                 return node
     return None
 

@@ -10,7 +10,13 @@ from operator import itemgetter
 from typing import Final, Protocol
 
 from scrapy_ext.server.extraction.auto.fields.dates import Date
-from scrapy_ext.server.extraction.auto.fields.price_notation import WESTERN_LETTER, Place, code_beside, code_of, normalised
+from scrapy_ext.server.extraction.auto.fields.price_notation import (
+    WESTERN_LETTER,
+    Place,
+    code_beside,
+    code_of,
+    normalised,
+)
 from scrapy_ext.server.extraction.auto.fields.prices import Amount, amounts_in, from_markup
 from scrapy_ext.server.extraction.auto.items import BaseSalary
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line

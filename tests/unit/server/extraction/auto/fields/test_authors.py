@@ -40,6 +40,28 @@ def test_a_box_about_the_author_is_no_card() -> None:
 @pytest.mark.parametrize(
     ("line", "names"),
     [
+        ("Posted on May 3, 2024 by Ida Holm", ["Ida Holm"]),
+        ("Tuesday, May 3, 2022 by Ida Holm and Jon Berg", ["Ida Holm", "Jon Berg"]),
+        ("Geplaatst op 9 mei ’24 om 10.30 uur door Ida Holm", ["Ida Holm"]),
+        ("3. Mai 2024, 10:30 Uhr von Ida Holm", ["Ida Holm"]),
+        ("Adopted on May 3, 2024 by Town Council", []),
+        ("Last reviewed May 3, 2024 by Ida Holm", []),
+    ],
+)
+def test_behind_a_day_of_publication_a_line_names_authors(line: str, names: list[str]) -> None:
+    assert authors(f"<p>{line}</p>") == names
+
+
+def test_an_author_of_a_comment_is_not_that_of_the_page() -> None:
+    assert authors('<ol class="commentlist"><li><p>By Ida Holm</p><p>So it was.</p></li></ol>') == []
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("By Ida Holm, Senior Economics Correspondent, and Jon Berg", ["Ida Holm", "Jon Berg"]),
+        ("Von Ida Holm, Redakteurin, und Jon Berg", ["Ida Holm", "Jon Berg"]),
+        ("Ida Holm, Chief Reporter and Jon Berg, Photographer", ["Ida Holm"]),
         ("Von Anna Müller und dpa", ["Anna Müller", "dpa"]),
         ("Words: Ida Holm. Photos: Jon Berg", ["Ida Holm"]),
         ("Ida Holm in Bergen and Jon Berg in Oslo", ["Ida Holm", "Jon Berg"]),

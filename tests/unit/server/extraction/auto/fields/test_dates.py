@@ -357,3 +357,28 @@ def test_a_date_behind_a_name_and_a_sign_is_that_of_publication(line: str, publi
     page = Page(f"<html lang=de><h1>The gate</h1><p>{line}</p><p>{TEXT}</p>", "https://example.com/a")
     date = Dates(page, None, Focus(page, "The gate")).published
     assert (date and date.iso[:10]) == published
+
+
+@pytest.mark.parametrize(
+    ("language", "line", "published"),
+    [
+        ("fi", "Julkaistu tiistaina 27. lokakuuta 2015 klo 9.30", "2015-10-27T09:30:00"),
+        ("en", "Published on Tuesday, 27 October 2015 at 9.30am", "2015-10-27T09:30:00"),
+        ("en", "9:15 AM NZST, Wed 5 June 2024", "2024-06-05T09:15:00+12:00"),
+        ("lt", "2018 m. sausio 18 d. 10:20", "2018-01-18T10:20:00"),
+        ("ca", "27/11/2017 a les 10:19h", "2017-11-27T10:19:00"),
+        ("sv", "5 maj ’24 kl 10.30", "2024-05-05T10:30:00"),
+    ],
+)
+def test_a_date_is_read_with_the_words_around_it(language: str, line: str, published: str) -> None:
+    page = Page(f"<html lang={language}><h1>The gate</h1><p>{line}</p><p>{TEXT}</p>", "https://example.com/a")
+    date = Dates(page, None, Focus(page, "The gate")).published
+    assert date is not None
+    assert date.iso == published
+
+
+def test_a_line_whose_words_are_in_the_text_is_that_of_an_event() -> None:
+    line = "Konzert Stadthalle, 03.05.2024, 20:00 Uhr"
+    text = "Das Konzert in der Stadthalle beginnt um acht, und wer zu spät kommt, hört die zweite Hälfte."
+    page = Page(f"<html lang=de><h1>The gate</h1><p>{line}</p><p>{text}</p>", "https://example.com/a")
+    assert Dates(page, None, Focus(page, "The gate")).published is None

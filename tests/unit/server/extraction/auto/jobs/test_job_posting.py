@@ -455,3 +455,35 @@ def test_both_ends_of_a_range_in_ten_thousands_count(text: str, low: str, high: 
     found = salary_in(text, place_of("https://example.com/"))
     assert found is not None
     assert (found.valueMin, found.valueMax) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("text", "currency"),
+    [
+        ("$61,152 to $69,789 CAD a year", "CAD"),
+        ("NZD $28 - $31 an hour", "NZD"),
+        ("$28 - $31 an hour", "USD"),
+        # No dollar is a franc.
+        ("$28 - $31 CHF", "USD"),
+    ],
+)
+def test_a_code_beside_dollars_is_their_currency(text: str, currency: str) -> None:
+    salary = salary_in(text, place_of(None, None))
+    assert salary is not None
+    assert salary.currency == currency
+
+
+def test_the_label_of_a_salary_may_name_its_time() -> None:
+    html = f"<html lang=en><h1>Lamp Keeper</h1><dl><dt>Annual salary<dd>£28,000 - £31,000</dl><p>{PROSE}</p>"
+    assert extract("jobPosting", html, URL)["baseSalary"]["rateType"] == "annual"
+
+
+def test_a_last_day_to_apply_is_a_line_with_its_date() -> None:
+    html = f"<html lang=en><h1>Lamp Keeper</h1><p>Applications close 11.59pm Sunday 14 July 2024</p><p>{PROSE}</p>"
+    assert extract("jobPosting", html, URL)["validThrough"] == "2024-07-14T23:59:00"
+
+
+def test_a_list_of_places_has_each_of_them() -> None:
+    places = "<dl><dt>Standorte<dd><ul><li>Köln<li>Bonn</ul></dl>"
+    html = f"<html lang=de><h1>Lamp Keeper</h1>{places}<p>{PROSE}</p>"
+    assert extract("jobPosting", html, URL)["jobLocation"]["raw"] == "Köln; Bonn"

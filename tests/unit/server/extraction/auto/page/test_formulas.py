@@ -53,6 +53,13 @@ def page(formula: str) -> str:
             "z",
             id="set by a script",
         ),
+        pytest.param(
+            '<span class="MathJax_Preview">z/2</span><span class="MathJax"><span>z2</span></span>'
+            '<script type="math/tex">\\frac{z}{2}</script>',
+            "$\\frac{z}{2}$",
+            "$`\\frac{z}{2}`$",
+            id="set by a script, without MathML",
+        ),
     ],
 )
 def test_a_formula_is_a_part_of_the_text(formula: str, text: str, markdown: str) -> None:
