@@ -29,6 +29,8 @@ MAX_LABEL_LENGTH: Final = 15
 MAX_NODES: Final = 40
 #: How far from the heading, in elements, authors are shown at most; lines that nothing names, half as far.
 NEAR: Final = 60
+#: Lines that may name authors behind a day, on a page without a heading.
+MAX_DATED_LINES: Final = 200
 #: How many levels up parts of several authors have a box in common.
 BOX_STEPS: Final = 4
 #: Most parts of authors beside the nearest one.
@@ -65,6 +67,7 @@ _HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han
 #: Words in names that begin with small letters.
 _PARTICLES: Final = frozenset(_VOCABULARY.words("particles"))
 _TEXT_BY = re.compile(r"te(?:x|ks)ti?\s+(?!(?:av|af|von|by)\s)", re.IGNORECASE)
+_BEHIND_NUMBER = re.compile(r"\d\D*\b(?:by|von|par|por|door|av|af)\b", re.IGNORECASE)
 _PUBLISHED_WORD = load_vocabulary("dates").pattern("published_word", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
@@ -220,7 +223,8 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
             continue
         in_han = not text.isascii() and _HAN_BYLINE.search(text) is not None
         leading = next((each for each in (_LINE_LEADING, of_language) if each.match(text)), None)
-        if leading is None and behind_date(text):
+        is_near = abs(focus.distance(node)) <= NEAR // 2 and (focus.heading is not None or place < MAX_DATED_LINES)
+        if leading is None and is_near and behind_date(text):
             leading = _LEADING
         if leading is not None and vague is not None and vague.match(text) and not _has_credit(page, place):
             continue
@@ -247,7 +251,9 @@ def behind_date(text: str) -> str:
 
     A day behind another word is that of something else: ``Adopted on May 3, 2024 by the Council``.
     """
-    match = _DATED_LEADING.match(text) if len(text) <= MAX_LINE_LENGTH else None
+    # Most lines have no such word behind a number, and this is found much faster than that they have no date.
+    likely = len(text) <= MAX_LINE_LENGTH and _BEHIND_NUMBER.search(text) is not None
+    match = _DATED_LEADING.match(text) if likely else None
     names = text[match.end() :] if match else ""
     if match is None or not names[:1].isupper():
         return ""

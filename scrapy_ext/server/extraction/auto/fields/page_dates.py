@@ -147,12 +147,12 @@ class Dates:
             and (
                 (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language))
                 or _BYLINE.match(text)
-                or behind_date(text)
                 or _states_both(text)
                 or (_is_behind_name(text) and not self._is_of_event(text))
-                or _is_behind_label(text)
             )
         ]
+        near = islice(focus.lines(FAR, FAR), 2 * FAR)
+        lines += [node for node, text in near if behind_date(text) or _is_behind_label(text)]
         candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
         return [
             node
@@ -166,8 +166,13 @@ class Dates:
         Then they are an event and its place, and no author: ``Konzert Stadthalle, 03.05.2024, 20:00 Uhr``.
         """
         words = _words_before_date(text)
-        prose = " ".join(line for _, line in self._focus.lines(0, NEAR) if line != text)
+        prose = self._near_text.replace(text, " ")
         return all(word in prose for word in words) and " ".join(words) not in prose
+
+    @cached_property
+    def _near_text(self) -> str:
+        """The lines right behind the heading, in one text."""
+        return " ".join(line for _, line in islice(self._focus.lines(0, NEAR), NEAR))
 
     def _exact_times(self, *, modified: bool) -> Iterator[Date]:
         page = self._page
