@@ -115,7 +115,9 @@ def main_of(page: Page) -> HtmlElement | None:
 
 def _inside(main: HtmlElement | None, nodes: list[HtmlElement]) -> list[HtmlElement]:
     """Return the elements that are in the main part of a page, if any is: texts beside it are about the forum."""
-    return [node for node in nodes if main in node.iterancestors()] or nodes if main is not None else nodes
+    if main is None:
+        return nodes
+    return [node for node in nodes if main in node.iterancestors()] or [node for node in nodes if node is not main]
 
 
 def _without_boxes_of_several(groups: dict[str, list[HtmlElement]]) -> dict[str, list[HtmlElement]]:
