@@ -245,13 +245,22 @@ def code_of(raw: str | None, place: Place) -> str | None:
     return _CURRENCIES.get(raw) or (raw if _ISO_CODE.fullmatch(raw) else None)
 
 
+def is_shared(sign: str) -> bool:
+    """Return whether several countries share a sign, so that a code beside it is more exact."""
+    return sign in _SHARED
+
+
+def may_mean(sign: str, code: str) -> bool:
+    """Return whether a sign that countries share is that of a currency in one of them."""
+    return code in _SHARED.get(sign, {}).values()
+
+
 def code_beside(sign: str | None, text: str, start: int, end: int) -> str | None:
     """Return the code of the currency, of those with a sign, that a text means: right before amounts, at their end, or
     behind it: ``CAD $100 - $120``, ``$100 to $120 CAD``.
     """
-    codes = set(_SHARED.get(sign or "", {}).values())
     beside = (_CODE_BEFORE.search(text[:start]), _CODE_BEFORE.search(text[:end]), _CODE_BEHIND.match(text[end:]))
-    return next((match[1] for match in beside if match and match[1] in codes), None)
+    return next((match[1] for match in beside if match and may_mean(sign or "", match[1])), None)
 
 
 def decimal_sign(place: Place) -> str | None:

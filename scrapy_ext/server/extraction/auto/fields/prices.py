@@ -29,6 +29,8 @@ from scrapy_ext.server.extraction.auto.fields.price_notation import (
     decimal_sign,
     decimals_of,
     is_count,
+    is_shared,
+    may_mean,
     normalised,
     number_of,
     power_of,
@@ -157,6 +159,8 @@ def _joined(text: str, parts: list[Amount | _Sign]) -> list[Amount | _Sign]:
     for index, sign in enumerate(parts):
         if not isinstance(sign, _Sign):
             continue
+        if _names_next(text, parts, index):
+            continue
         left, right = (parts[at] if 0 <= at < len(parts) else None for at in (index - 1, index + 1))
         left = left if isinstance(left, Amount) and _FOLLOWS.fullmatch(text, left.end, sign.start) else None
         right = right if isinstance(right, Amount) and _LEADS.fullmatch(text, sign.end, right.start) else None
@@ -170,9 +174,23 @@ def _joined(text: str, parts: list[Amount | _Sign]) -> list[Amount | _Sign]:
         )
         if owner is not None:
             owner.start, owner.end = min(owner.start, sign.start), max(owner.end, sign.end)
-            # A code is more exact than a sign that countries share.
-            owner.sign = sign.text if owner.sign is None or sign.text in CODES else owner.sign
+            is_exact = owner.sign is None or sign.text in CODES or (is_shared(owner.sign) and not is_shared(sign.text))
+            owner.sign = sign.text if is_exact else owner.sign
     return parts
+
+
+def _names_next(text: str, parts: list[Amount | _Sign], index: int) -> bool:
+    """Make the code before a sign that countries share its currency: ``CAD $20``. Return whether it is one."""
+    before, sign = parts[index - 1] if index else None, parts[index]
+    following = parts[index + 1] if index + 1 < len(parts) else None
+    if not isinstance(sign, _Sign) or not isinstance(following, _Sign) or not may_mean(following.text, sign.text):
+        return False
+    if isinstance(before, Amount) and _FOLLOWS.fullmatch(text, before.end, sign.start):
+        return False
+    if text[sign.end : following.start].strip():
+        return False
+    parts[index + 1] = _Sign(sign.text, following.start, following.end)
+    return True
 
 
 def _is_cents(text: str, left: Amount, sign: _Sign, right: Amount) -> bool:

@@ -1,4 +1,6 @@
-"""Parts of the page of a product that are about others: suggestions, whatever their names in the page's code."""
+"""Parts of the page of a product that are about others: suggestions, whatever their names in the page's code, and
+options that are not chosen.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.prices import is_money
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
-from scrapy_ext.server.extraction.auto.page.layout import Parts, step_of
+from scrapy_ext.server.extraction.auto.page.layout import Parts, own_boxes, step_of
 from scrapy_ext.server.extraction.auto.page.urls import site_of
 
 #: Boxes that are alike and have a link and a price each, from which they are a list; those that are looked at.
@@ -19,6 +21,8 @@ MOST: Final = 5
 #: Elements with the same parent in which such boxes are searched, and elements of a box.
 MAX_SIBLINGS: Final = 60
 MAX_BOX: Final = 60
+#: Fields of forms that are read.
+MAX_BUTTONS: Final = 500
 #: Longest text of a box that is read, in characters.
 MAX_TEXT_LENGTH: Final = 200
 
@@ -33,14 +37,15 @@ class OtherProducts(Parts):
 
 
 class _Beginning:
-    """Rule for the elements at which such parts begin: entries of a list, and parts named so."""
+    """Rule for the elements at which such parts begin: entries of a list, parts named so, and options."""
 
     def __init__(self, page: Page, focus: Focus) -> None:
         self._page = page
         self._focus = focus
+        self._unchosen = frozenset(_unchosen_options(page))
 
     def is_at(self, node: HtmlElement) -> bool:
-        return (node.tag in _BOXES and self._is_entry(node)) or self._focus.elsewhere(node)
+        return node in self._unchosen or (node.tag in _BOXES and self._is_entry(node)) or self._focus.elsewhere(node)
 
     def _leads_away(self, link: HtmlElement) -> bool:
         """Return whether a link leads to another page of the site. Other sites sell the same product."""
@@ -61,3 +66,15 @@ class _Beginning:
         elements = list(islice(box.iter("*"), MAX_BOX + 1))
         linked = any(part.tag == "a" and self._leads_away(part) for part in elements)
         return linked and len(elements) <= MAX_BOX and is_money(node_text(box, MAX_TEXT_LENGTH))
+
+
+def _unchosen_options(page: Page) -> Iterator[HtmlElement]:
+    """Yield the boxes and labels of the radio buttons that are not chosen, where another one of their set is."""
+    buttons = [node for node in islice(page.tree.iter("input"), MAX_BUTTONS) if node.get("type") == "radio"]
+    decided = {node.get("name") for node in buttons if node.get("checked") is not None} - {None}
+    unchosen = {node for node in buttons if node.get("checked") is None and node.get("name") in decided}
+    numbers = {node.get("id") for node in unchosen} - {None}
+    for node, box in own_boxes(buttons).items():
+        if node in unchosen and next(islice(box.iter("*"), MAX_BOX, None), None) is None:
+            yield box
+    yield from (label for label in page.tree.iter("label") if numbers and label.get("for") in numbers)

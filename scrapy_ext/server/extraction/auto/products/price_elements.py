@@ -9,6 +9,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.fields.price_notation import role_of
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import class_and_id
@@ -107,11 +108,15 @@ def words_before(node: HtmlElement) -> str:
     for part in with_ancestors(node, 3):
         previous, parent = part.getprevious(), part.getparent()
         text = one_line((previous.tail if previous is not None else parent.text) or "") if parent is not None else ""
+        if text and previous is not None and currency_in(node_text(previous, MAX_LABEL_LENGTH)):
+            # Words after another amount may be about that one.
+            text = text[role_of("", text, more=True).used :]
         if text.strip(" :="):
             return text[-MAX_LABEL_LENGTH:]
         if previous is not None:
             label = node_text(previous, MAX_LABEL_LENGTH + 1) if isinstance(previous.tag, str) else ""
-            belongs = previous.tag in _LABELS or label.endswith((":", "："))
+            # Words beside another amount are about that one.
+            belongs = (previous.tag in _LABELS or label.endswith((":", "："))) and not currency_in(label)
             return f"{label} {text}" if belongs and len(label) <= MAX_LABEL_LENGTH else ""
         if part.tag in NO_PARENT - {"td"}:
             break

@@ -7,7 +7,6 @@ labels and position of its elements. Fields without any source are left out.
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from functools import partial
 from itertools import islice, takewhile
 from typing import Final
@@ -36,7 +35,7 @@ from scrapy_ext.server.extraction.auto.products.offers import (
     offers_in_markup,
     variants_of,
 )
-from scrapy_ext.server.extraction.auto.products.shown_prices import SCREEN, PriceTags
+from scrapy_ext.server.extraction.auto.products.shown_prices import MOST_WITH_TAX, SCREEN, PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_FEATURES: Final = 50
@@ -63,8 +62,6 @@ _OF_METAS: Final = "meta"
 _PRICE_METAS: Final = ("product:sale_price:amount", "product:price:amount", "og:price:amount")
 #: A price of structured data that may have a point of thousands, as readers see it: 1.299.
 _THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
-#: The greatest ratio of a price with tax to the one without.
-MOST_WITH_TAX: Final = Decimal("1.3")
 _REGULAR_METAS: Final = ("product:original_price:amount",)
 _CURRENCY_METAS: Final = ("product:sale_price:currency", "product:price:currency", "og:price:currency")
 

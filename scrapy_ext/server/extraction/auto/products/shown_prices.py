@@ -45,7 +45,7 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("products")
 _CURRENT, REGULAR = _VOCABULARY.patterns("current_price", "regular_price")
-_NOT_THE_PRICE = _VOCABULARY.pattern("not_the_price")
+_NOT_THE_PRICE, _NET, _GROSS = _VOCABULARY.patterns("not_the_price", "net_price", "gross_price")
 #: Names with both price and discount are those of the reduced price, not of the saving.
 _DISCOUNTED = _VOCABULARY.pattern("discounted")
 _BIG = re.compile(r"large|big|xl|huge|main|bold|strong|fs[23]\d|h[1-3]\b")
@@ -95,6 +95,8 @@ LEAD: Final = 0.8
 SIMILAR: Final = 3.0
 #: The greatest ratio of the former price to the price: beyond it, one of two amounts is a deposit or a part.
 RATIO: Final = 4
+#: The greatest ratio of a price with tax to the one without.
+MOST_WITH_TAX: Final = Decimal("1.3")
 #: The greatest number of elements between two amounts side by side: each has a few for sign, digits and label.
 BESIDE: Final = 6
 #: More amounts than these in scripts are those of a list of products.
@@ -165,8 +167,11 @@ class PriceTags:
             return tag.score + (min(times[tag.money.value], 4) * 0.4 if has_place else 0.0)
 
         best = max(current, key=total, default=None)
+        gross = _with_tax(best, current) if best and best.role is Role.NET and best.score >= enough - LESS else None
         if self._focus is None:
-            return best.money if best and best.score >= enough else None
+            return gross or (best.money if best and best.score >= enough else None)
+        if gross is not None:
+            return gross
         if best is None or best.score < enough:
             # A lone price that is named regular: nothing is reduced.
             regular = {tag.money for tag in self.tags if tag.former and tag.score >= enough and not is_struck(tag.node)}
@@ -190,7 +195,7 @@ class PriceTags:
         """Return the former price that is shown beside this one, if any."""
         shown = [tag for tag in self.tags if not tag.former and tag.money.value == price.value]
         stated = [tag.regular for tag in shown if tag.regular]
-        others = [tag for tag in self.tags if tag.marked and not tag.former and tag.role is Role.PRICE]
+        others = [tag for tag in self.tags if tag.marked and not tag.former and tag.role in {Role.PRICE, Role.GROSS}]
         others = [tag for tag in others if tag.money.value != price.value]
         beside = [tag for tag in self.tags if tag.former and _belongs(tag, shown, others)]
         former = (*stated, *(tag.money for tag in beside))
@@ -257,8 +262,15 @@ class PriceTags:
         former = prices.price is None or struck or bool(REGULAR.search(own))
         if former and hidden:
             return None
-        pieces, role = _pieces_before(whole, beside[0]), prices.role
+        by_tax = self._role_by_tax(whole) if prices.role is Role.PRICE else None
+        pieces, role = _pieces_before(whole, beside[0]), by_tax or prices.role
         return Tag(whole, money, score, former, prices.regular, marked=prices.marked, role=role, pieces=pieces)
+
+    def _role_by_tax(self, node: HtmlElement) -> Role | None:
+        """Return the role of an amount whose element, or the one around it, is named as with or without tax."""
+        names = " ".join(self._page.names(part) for part in with_ancestors(node, 2))
+        is_net, is_gross = _NET.search(names) is not None, _GROSS.search(names) is not None
+        return None if is_net is is_gross else Role.NET if is_net else Role.GROSS
 
     def _score_of_place(self, node: HtmlElement) -> float:
         if self._focus is None:
@@ -284,6 +296,19 @@ class PriceTags:
         if heading is not None and not heading.hidden:
             score -= 0.0 if -SCREEN / 2 < style.y - heading.y < SCREEN else 1.0
         return score
+
+
+def _with_tax(net: Tag, tags: list[Tag]) -> Money | None:
+    """Return the amount with tax that stands beside one without; of several, nothing decides."""
+    found = {
+        tag.money
+        for tag in tags
+        if tag.role is Role.GROSS
+        and tag.money.currency_raw == net.money.currency_raw
+        and is_close(tag.node, net.node, 3)
+        and net.money.value < tag.money.value <= MOST_WITH_TAX * net.money.value
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def _beside(focus: Focus, tag: Tag, best: Tag) -> bool:
