@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 from lxml.html import HtmlElement
@@ -31,6 +31,12 @@ MAX_BROKEN: Final = 60
 _TWO_PARTS: Final = frozenset({"li", "div", "p", "span", "a"})
 _LABELLED_LINE = re.compile(r"^([^:：]{2,50}?)\s*[:：]\s*(\S.{0,150})$")
 _LABEL_NAME = re.compile(r"label|name|title|key|term|th\b|attr", re.IGNORECASE)
+_VALUE_NAME = re.compile(r"value|data|(?:^|[\s_-])val(?:$|[\s_-])", re.IGNORECASE)
+#: Cells of a grid with labels and values in turns.
+FEWEST_CELLS: Final = 4
+MAX_CELLS: Final = 200
+#: A sign beside a label that leads to help.
+_HELP = re.compile(r"[?？ⓘℹi]\ufe0f?")
 #: Known labels need no colon after them.
 _KNOWN: Final = load_vocabulary("products").pattern("known_labels", re.IGNORECASE)
 _LABEL_END = re.compile(r"[\s:：]+$")
@@ -77,7 +83,8 @@ def _all_pairs(page: Page) -> Iterator[Pair]:
                 yield from _pair(cell, value, listed=True)
     for term in page.tree.iter("dt"):
         if values := list(takewhile(lambda node: node.tag == "dd", term.itersiblings()))[:MAX_VALUES]:
-            yield from _pair(term, *values, listed=True)
+            yield from _pair(term, *_of_language(page, values), listed=True)
+    yield from _grid_pairs(page)
     parts = [node for node in page.elements if len(node) == 2 and node.tag in _TWO_PARTS and _label_like(node)]
     siblings = Counter(node.getparent() for node in parts)
     for node in parts:
@@ -91,6 +98,31 @@ def _all_pairs(page: Page) -> Iterator[Pair]:
         match = _LABELLED_LINE.match(text) if node not in broken and (":" in text or "：" in text) else None
         if match:
             yield Pair(_label(match.group(1)), match.group(2).strip(), node, listed=False)
+
+
+def _of_language(page: Page, values: list[HtmlElement]) -> list[HtmlElement]:
+    """Return the values without those that are marked as of other languages, where one is marked as of the page's."""
+    languages = [(value.get("lang") or "").lower().partition("-")[0] for value in values]
+    if page.language is None or page.language not in languages:
+        return values
+    return [value for value, of in zip(values, languages, strict=True) if of in {"", page.language}]
+
+
+def _grid_pairs(page: Page) -> Iterator[Pair]:
+    """Yield the pairs of elements in which labels and values follow each other, by their names: cells of a grid."""
+    outline = page.outline
+    labels = (at for at in page.with_attribute.get("class", ()) if _LABEL_NAME.search(outline.attributes[at]["class"]))
+    for parent in dict.fromkeys(outline.parents[at] for at in labels):
+        cells = [outline.nodes[at] for at in islice(outline.children(parent), MAX_CELLS + 1)] if parent >= 0 else []
+        if not FEWEST_CELLS <= len(cells) <= MAX_CELLS or len(cells) % 2:
+            continue
+        kinds = [{(cell.tag, cell.get("class")) for cell in cells[at::2]} for at in (0, 1)]
+        if any(len(kind) > 1 for kind in kinds) or cells[0].tag not in _TWO_PARTS or cells[1].tag not in _TWO_PARTS:
+            continue
+        label, value = (cell.get("class") or "" for cell in cells[:2])
+        if _LABEL_NAME.search(label) and not _VALUE_NAME.search(label) and _VALUE_NAME.search(value):
+            for label, value in zip(cells[::2], cells[1::2], strict=True):
+                yield from _pair(label, value, listed=True)
 
 
 def _broken_lines(page: Page) -> Iterator[tuple[HtmlElement, str]]:
@@ -131,12 +163,18 @@ def _is_control(cell: HtmlElement) -> bool:
 
 
 def _pair(term: HtmlElement, *values: HtmlElement, listed: bool) -> Iterator[Pair]:
-    label = _label(node_text(term, MAX_LABEL_LENGTH + 1))
+    label = _label(_without_help(term, node_text(term, MAX_LABEL_LENGTH + 1)))
     if 1 < len(label) <= MAX_LABEL_LENGTH:
         text, *more = (node_text(value, MAX_VALUE_LENGTH) for value in values)
         # Options to choose from are not a property of the product.
         if text and next(values[0].iter("select", "option"), None) is None:
             yield Pair(label, text, values[0], listed, tuple(filter(None, more)))
+
+
+def _without_help(term: HtmlElement, text: str) -> str:
+    """Return the text of a label without the sign of help at its end, in an element of its own."""
+    mark = node_text(term[-1], 3) if len(term) and not (term[-1].tail or "").strip() else ""
+    return text.removesuffix(mark) if mark != text and _HELP.fullmatch(mark) else text
 
 
 def _label(text: str) -> str:
