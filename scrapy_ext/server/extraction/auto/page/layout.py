@@ -137,7 +137,7 @@ class Focus:
     def __init__(self, page: Page, *names: str | None) -> None:
         self._page = page
         # A name without letters, such as a title of "-", says nothing.
-        self._names = [words for name in names if name and (words := frozenset(_words(name)))]
+        self._names = [words for name in names if name and (words := frozenset(words_of(name)))]
         self.heading = self._find_heading()
         self.path = frozenset(self.heading.iterancestors()) if self.heading is not None else frozenset()
         is_elsewhere = Found(_ELSEWHERE)
@@ -192,6 +192,11 @@ class Focus:
         """Return whether a node is beside the content."""
         return any(each.tag == "aside" and each not in self.path for each in node.iterancestors())
 
+    def in_header(self, node: HtmlElement) -> bool:
+        """Return whether a node is in the header of the page, and the heading is not."""
+        header = node if node.tag == "header" else _holder(node, frozenset({"header"}))
+        return header is not None and header not in self.path and _holder(header, _OF_CONTENT) is None
+
     def in_list_aside(self, node: HtmlElement) -> bool:
         """Return whether a node is in a list item beside the content: other pages have authors and dates there."""
         item = self._item_around(node)
@@ -210,19 +215,23 @@ class Focus:
     def _find_heading(self) -> HtmlElement | None:
         scored: list[tuple[float, HtmlElement]] = []
         first_order = _of_content(self._page, [node for node in self._page.tree.iter("h1") if node_text(node, 500)])
+        # The only <h1> of some pages is the name of the site.
+        is_named = bool(first_order) and all(is_of_site(self._page, node) for node in first_order)
         others = list(self._page.tree.iter("h2", "h3"))
         titles = [node for node in self._page.named(*_TITLE_NAMES) if len(node) <= 2 and node.tag not in _NO_HEADINGS]
         others = [node for node in [*others, *titles][:MAX_HEADINGS] if not names_other_page(self._page, node)]
         for position, node in enumerate([*first_order, *others][:MAX_HEADINGS]):
-            words = frozenset(_words(node_text(node, 500)))
+            words = frozenset(words_of(node_text(node, 500)))
             likeness = max((len(words & name) / len(words | name) for name in self._names), default=0.0)
-            score = likeness + (0.5 if node.tag == "h1" else 0.0) - position / 10_000
-            if likeness > ALIKE and score > ENOUGH:
+            score = likeness + (0.5 if node.tag == "h1" and not is_named else 0.0) - position / 10_000
+            # A heading of another order may be a part of the title.
+            is_part = len(words) > 1 and any(words <= name for name in self._names)
+            if likeness > ALIKE and (score > ENOUGH or (is_part and is_named)):
                 scored.append((score, node))
         if scored:
             return highest(scored)
         # A lone <h1> is the heading of the page, whatever the title is.
-        return first_order[0] if len(first_order) == 1 else None
+        return first_order[0] if len(first_order) == 1 and not is_named else None
 
 
 class _Cards:
@@ -309,7 +318,8 @@ def _holder(node: HtmlElement, tags: frozenset[str]) -> HtmlElement | None:
     return next((ancestor for ancestor in node.iterancestors() if ancestor.tag in tags), None)
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case and without accents, as URLs have them."""
     text = text[:500]
     if not text.isascii():
         # URLs have no accents.
