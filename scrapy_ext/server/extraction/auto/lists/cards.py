@@ -18,7 +18,9 @@ from scrapy_ext.server.extraction.auto.items import Author, Image
 from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.formulas import is_formula
+from scrapy_ext.server.extraction.auto.page.layout import words_of
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, shown_text
+from scrapy_ext.server.extraction.auto.page.urls import slug_of
 from scrapy_ext.server.extraction.auto.products.shown_prices import PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -276,10 +278,18 @@ class Card:
         return next((text for text in whole if _DOTS.sub("", text) != begin), name)
 
     def _only_name(self) -> str | None:
-        """Return the text in the link that may be a name, if there is only one beside badges and prices."""
+        """Return the text in the link that may be a name, if there is only one beside badges and prices, or only one
+        in the URL."""
         texts = dict.fromkeys(one_line(part) for part in islice(self.entry.link.itertext(), MAX_LINES) if part.strip())
         names = [text for text in texts if self._is_name(text) and not _BADGE.fullmatch(text)]
+        if len(names) > 1:
+            names = [text for text in names if self._is_in_url(text)]
         return names[0] if len(names) == 1 else None
+
+    def _is_in_url(self, text: str) -> bool:
+        """Return whether the words of a text are most of those of the URL, as names are: ``/p/oak-table-4711``."""
+        own, words = (frozenset(words_of(each)) for each in (slug_of(self.url) or "", text))
+        return len(words) > 1 and words <= own and 2 * len(words) > len(own)
 
     def _model_number(self) -> str | None:
         """Return the text of an element named as a title, where it is a number of several digits alone."""

@@ -38,6 +38,7 @@ from scrapy_ext.server.extraction.auto.items import (
     ProductNavigation,
 )
 from scrapy_ext.server.extraction.auto.jobs.terms import is_of_jobs
+from scrapy_ext.server.extraction.auto.lists.asides import without_asides
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.leads import with_leads
 from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, form_of, things_of
@@ -132,7 +133,7 @@ _PRODUCT_ADDRESS, _BANNER_ADDRESS = _SHOPS.patterns("list_address", "banner_addr
 def products_on(page: Page) -> PageList:
     """Return the list of products of a page; empty when it has none."""
     listed = find_list(page, _score_products, things_of(page, *PRODUCT_TYPES), ENOUGH_FOR_PRODUCTS)
-    listed = replace(listed, cards=_without_banners(listed))
+    listed = replace(listed, cards=without_asides(page, _without_banners(listed)))
     product = main_product(page)
     signs = {**offers_in_markup(page, product), "product": product is not None}
     return _with_probability(listed, "products", page, signs)
