@@ -7,6 +7,7 @@ A :class:`Thing` is an entity of schema.org, whichever syntax it was written in.
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ _ELSEWHERE: Final = frozenset(
 )
 
 JSON_LD: Final = "application/ld+json"
+_DECODER: Final = json.JSONDecoder()
+_PUSH = re.compile(r"__next_s\b[^;\[]{0,80}\[[^;\[]{0,80}\.push\(\[|__next_s\.push\(\[")
 #: Parts of the name of a person, in their order.
 _NAME_PARTS: Final = ("givenName", "additionalName", "familyName")
 #: The beginning of JSON that was escaped as HTML.
@@ -102,8 +105,12 @@ class Markup:
         build = _Builder(by_id, page.language)
         roots: list[Thing] = []
         for script in page.scripts:
-            if script.type == JSON_LD and len(script.source) <= MAX_BLOCK_LENGTH:
+            if len(script.source) > MAX_BLOCK_LENGTH:
+                continue
+            if script.type == JSON_LD:
                 roots += build.roots(_json_ld(script.source))
+            for pushed in _pushed(script.source):
+                roots += build.roots(_json_ld(pushed))
         build.syntax = "microdata"
         roots += build.roots(microdata_of(page))
         build.syntax = "rdfa"
@@ -212,6 +219,21 @@ def _types(value: JsonValue) -> frozenset[str]:
 def _short(name: str) -> str:
     """Return ``Product`` of ``http://schema.org/Product`` and ``schema:Product``."""
     return re.split(r"[/#:]", name.strip()[-200:])[-1]
+
+
+def _pushed(source: str) -> Iterator[str]:
+    """Yield the JSON-LD of scripts that Next.js adds when the page is shown: ``self.__next_s.push([0, {...}])``."""
+    for match in _PUSH.finditer(source) if JSON_LD in source else ():
+        try:
+            parts, _ = _DECODER.raw_decode(source, match.end() - 1)
+        except (ValueError, RecursionError):
+            continue
+        for part in parts:
+            if isinstance(part, dict) and part.get("type") == JSON_LD:
+                inner = part.get("dangerouslySetInnerHTML")
+                text = part.get("children") or (inner.get("__html") if isinstance(inner, dict) else None)
+                if isinstance(text, str):
+                    yield text
 
 
 def _json_ld(source: str) -> list[JsonValue]:
