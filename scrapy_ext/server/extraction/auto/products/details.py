@@ -23,6 +23,7 @@ from scrapy_ext.server.extraction.auto.products.offers import (
     availability_of,
     denies_stock,
 )
+from scrapy_ext.server.extraction.auto.products.price_elements import PRICE_NAME
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Of an availability that the page does not state.
@@ -45,7 +46,11 @@ _OUT_OF_STOCK, _ORDER = map(_VOCABULARY.caseless, ("out_of_stock", "order"))
 _AVAILABILITY_NAMES: Final = _VOCABULARY.words("availability_names")
 _UNSHOWN = _VOCABULARY.pattern("unshown")
 _BUTTONS: Final = ("button", "input", "a", "form")
-_ORDER_NAME = _VOCABULARY.pattern("order_name")
+_LABELLED_BUTTONS: Final = frozenset({"button", "a"})
+_ORDER_NAME, _CHOICE = _VOCABULARY.patterns("order_name", "choice_names")
+_AVAILABILITY_LABEL, _NOTIFY = _VOCABULARY.patterns("availability_label", "notify", flags=re.IGNORECASE)
+#: A script that is no data.
+_SCRIPT = re.compile(rb"<script\b(?![^>]{0,200}json)", re.IGNORECASE)
 #: The name of an option, and the sign between it and its state.
 _BEFORE_STATE = re.compile(r"\w\s*[(\[–—-]\s*$")
 #: An item of a list of labels and values: ``Delivery: 3 days``.
@@ -56,14 +61,17 @@ def availability_on(page: Page, focus: Focus, *, priced: bool, unclear: bool = F
     """Return ``InStock`` or ``OutOfStock`` as the page shows it; None when it shows neither, or both.
 
     A plain statement counts first, then a button to order the product, then short texts. A product with a price
-    (``priced``) and no statement is in stock. Where structured data has a word for it that is not known
-    (``unclear``), a button is no sign.
+    (``priced``) and no statement is in stock, unless it can only be waited for. Where structured data has a word for it
+    that is not known (``unclear``), a button is no sign.
     """
     shown = stated_availability(page, focus, unclear=unclear)
     if shown != UNSTATED:
         return shown
-    if _out_of_stock_in_lines(page, focus):
+    if _out_of_stock_in_lines(page, focus) or _promises_word(page, focus):
         return OUT_OF_STOCK
+    if _only_disabled(page, focus):
+        # A script may enable a button of a page that none has changed yet.
+        return OUT_OF_STOCK if page.styles.styled or not _SCRIPT.search(page.source) else None
     return IN_STOCK if priced else None
 
 
@@ -88,6 +96,9 @@ def stated_availability(page: Page, focus: Focus, *, unclear: bool = False) -> s
 def _stated(page: Page, focus: Focus) -> dict[str, int]:
     seen: dict[str, int] = {}
     options = _Options()
+    for pair in page.labelled.of(_AVAILABILITY_LABEL):
+        if (state := availability_in(pair.value[:MAX_STATEMENT_LENGTH])) and not focus.elsewhere(pair.node):
+            seen[state] = min(seen.get(state, MAX_STATEMENTS), abs(focus.distance(pair.node)))
     for node in page.named(*_AVAILABILITY_NAMES)[:MAX_STATEMENTS]:
         text = node_text(node, MAX_STATEMENT_LENGTH + 1)
         if not 0 < len(text) <= MAX_STATEMENT_LENGTH or _hidden(page, node) or focus.elsewhere(node):
@@ -113,6 +124,32 @@ def _out_of_stock_in_lines(page: Page, focus: Focus) -> bool:
         and not focus.elsewhere(node)
         and not options.hold(node)
         for node, text in focus.lines(LINES_BEFORE_HEADING, LINES_AFTER_HEADING)
+    )
+
+
+def _promises_word(page: Page, focus: Focus) -> bool:
+    """Return whether a button by the heading promises word of the return of the product, which cannot be ordered."""
+    return any(
+        len(text) <= MAX_BUTTON_LENGTH
+        and _NOTIFY.search(text)
+        and not PRICE_NAME.search(text.lower())
+        and any(part.tag in _LABELLED_BUTTONS for part in (node, *islice(node.iterancestors(), 2)))
+        and not _hidden(page, node)
+        and not focus.elsewhere(node)
+        for node, text in focus.lines(0, LINES_AFTER_HEADING)
+    )
+
+
+def _only_disabled(page: Page, focus: Focus) -> bool:
+    """Return whether the page has a button to order that cannot be pressed, and no option to choose before."""
+    shown = [node for node in islice(page.tree.iter(*_BUTTONS), MAX_STATEMENTS) if not focus.elsewhere(node)]
+    orders = [node for node in shown if node.tag != "form" and _disabled(page, node) and _orders(page, node)]
+    return bool(orders) and not any(
+        node.tag == "select"
+        or node.get("type") == "radio"
+        or _CHOICE.search(page.names(node))
+        or node.get("role") == "radio"
+        for node in page.elements
     )
 
 
@@ -296,17 +333,25 @@ def rating_of(product: Thing | None) -> AggregateRating | None:
     return None
 
 
-def rating_on(page: Page, focus: Focus) -> AggregateRating | None:
-    """Return the rating that is written by the heading; None for stars without a number."""
-    if focus.heading is None:
+def rating_on(page: Page, product: Thing | None, focus: Focus) -> AggregateRating | None:
+    """Return the rating that is written by the heading; None for stars without a number, and where structured data
+    says that nobody has rated the product."""
+    if focus.heading is None or (product is not None and _is_unrated(product)):
         return None
     for node in page.named(*_RATING_NAMES)[:MAX_RATINGS]:
+        if focus.in_header(node):
+            continue
         if -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING:
             text = node_text(node, MAX_TEXT_LENGTH + 1)
             for each in (text, node.get("aria-label"), node.get("title")):
                 if found := _rating_in(each or ""):
                     return _counted(focus, node, found)
     return _unnamed_rating(page, focus)
+
+
+def _is_unrated(product: Thing) -> bool:
+    counts = [text for thing in product.things("aggregateRating") for text in thing.texts("reviewCount", "ratingCount")]
+    return bool(counts) and all(_count(text) == 0 for text in counts)
 
 
 def _counted(focus: Focus, node: HtmlElement, rating: AggregateRating) -> AggregateRating:
@@ -340,7 +385,7 @@ def _unnamed_rating(page: Page, focus: Focus) -> AggregateRating | None:
 
 
 def _is_of_another(focus: Focus, node: HtmlElement) -> bool:
-    return focus.elsewhere(node) or focus.in_card(node) or focus.in_linked_item(node)
+    return focus.in_header(node) or focus.elsewhere(node) or focus.in_card(node) or focus.in_linked_item(node)
 
 
 def _rating_in(text: str) -> AggregateRating | None:

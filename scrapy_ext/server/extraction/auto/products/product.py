@@ -101,7 +101,7 @@ class _Extraction:
                 page.sources.note(field, "part named as the description", description.node)
         item.description, item.descriptionHtml = description.text, description.html
         item.breadcrumbs = breadcrumbs_of(page)
-        item.aggregateRating = rating_of(product) or rating_on(page, focus)
+        item.aggregateRating = rating_of(product) or rating_on(page, product, focus)
         item.variants = variants_of(page, product)
         item.features = self._features()
         item.additionalProperties = self._properties()
