@@ -159,7 +159,6 @@ MINOR: Final = frozenset({"¢", "p"})
 _POINT, _COMMA = _VOCABULARY.groups("point"), _VOCABULARY.groups("comma")
 
 _ISO_CODE = re.compile(r"[A-Z]{3}")
-_CODE_BEFORE, _CODE_BEHIND = re.compile(r"(?<![^\W_])([A-Z]{3})\s?$"), re.compile(r"\s?([A-Z]{3})(?![^\W_])")
 _REGION = re.compile(r"[a-z]{2,3}[-_](?:[a-z]{4}[-_])?([a-z]{2})\b")
 #: Top-level domains of two letters that shops of every country take.
 _GENERIC: Final = frozenset({"ai", "cc", "co", "eu", "gg", "io", "ly", "me", "sh", "to", "tv"})
@@ -253,14 +252,6 @@ def is_shared(sign: str) -> bool:
 def may_mean(sign: str, code: str) -> bool:
     """Return whether a sign that countries share is that of a currency in one of them."""
     return code in _SHARED.get(sign, {}).values()
-
-
-def code_beside(sign: str | None, text: str, start: int, end: int) -> str | None:
-    """Return the code of the currency, of those with a sign, that a text means: right before amounts, at their end, or
-    behind it: ``CAD $100 - $120``, ``$100 to $120 CAD``.
-    """
-    beside = (_CODE_BEFORE.search(text[:start]), _CODE_BEFORE.search(text[:end]), _CODE_BEHIND.match(text[end:]))
-    return next((match[1] for match in beside if match and may_mean(sign or "", match[1])), None)
 
 
 def decimal_sign(place: Place) -> str | None:

@@ -13,8 +13,8 @@ from scrapy_ext.server.extraction.auto.fields.dates import Date
 from scrapy_ext.server.extraction.auto.fields.price_notation import (
     WESTERN_LETTER,
     Place,
-    code_beside,
     code_of,
+    may_mean,
     normalised,
 )
 from scrapy_ext.server.extraction.auto.fields.prices import Amount, amounts_in, from_markup
@@ -176,7 +176,8 @@ def salary_in(text: str | None, place: Place) -> BaseSalary | None:
         return None
     low, high = _range(text, amounts)
     before = text[: low.start]
-    sign = code_beside(low.sign, text, low.start, high.end) or low.sign
+    # $61,152 to $69,789 CAD
+    sign = high.sign if may_mean(low.sign or "", high.sign or "") else low.sign
     return BaseSalary(
         raw=raw,
         valueMin=None if high is low and _AT_MOST.search(before) else _formatted(min(low.value, high.value)),
