@@ -34,7 +34,7 @@ from scrapy_ext.server.http.access import AccessCheck, CallerCheck, presented
 from scrapy_ext.server.http.answers import answer_of, method_not_allowed, not_found, refusal_of
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.changes import note_change
-from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer
+from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer, name_file
 from scrapy_ext.server.http.health import Health, ServerMetrics
 from scrapy_ext.server.http.limits import Limited
 from scrapy_ext.server.http.middleware import RequestMiddleware
@@ -155,6 +155,8 @@ class Service:
             call.context.route = call.route.shown
         await self._check(call)
         answer = await self.router.answer(call)
+        if call.method == "GET" and "saveas" in call.query:
+            name_file(call, answer)
         if call.route is not None and call.route.event and answer.status_code < 400:
             await note_change(call, answer)
         return answer

@@ -373,15 +373,15 @@ def _redirects_by_http(fields: _Fields) -> Iterator[Violation]:
 
 
 def _pages_only(fields: _Fields) -> Iterator[Violation]:
-    """``javascript``, also ``false``, and ``networkCapture`` are about a page in a browser."""
+    """``javascript``, also ``false``, ``actions`` and ``networkCapture`` are about a page in a browser."""
     if fields.get("serp") or _is_by_browser(fields):
         return
     rule, remedy = "is for browser requests, and this is an HTTP request", "Leave it out, or request browserHtml."
     if "javascript" in fields:
         yield _incompatible("javascript", rule, remedy)
-    # Beside these two, the rule of all fields of a browser refuses it.
+    # Beside these two, the rule of all fields of a browser refuses them.
     if not fields.get("httpResponseBody") and source_of(fields) != "httpResponseBody":
-        yield from _each_set(fields, ("networkCapture",), rule, remedy)
+        yield from _each_set(fields, ("actions", "networkCapture"), rule, remedy)
 
 
 def _is_by_browser(fields: _Fields) -> bool:

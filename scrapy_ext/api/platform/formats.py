@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Final
@@ -36,6 +37,7 @@ CONTENT_TYPES: Final[dict[Format, str]] = {
 }
 _BY_CONTENT_TYPE: Final = {content_type: kind for kind, content_type in CONTENT_TYPES.items()}
 _TRUE: Final = ("", "1", "y", "yes", "true")
+_QUALITY: Final = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
 #: Formats of all resources; only some offer MessagePack, the others ignore it in ``Accept``.
@@ -45,7 +47,8 @@ FILE_FORMATS: Final[Collection[Format]] = (Format.PARQUET, Format.XLSX)
 
 
 def choose(parameter: str | None, accept: str, among: Collection[Format] = TEXT_FORMATS) -> Format:
-    """Return the requested format: ``format`` before ``Accept``, else JSON lines.
+    """Return the requested format: ``format`` before ``Accept``, whose first type of the highest weight counts, else
+    JSON lines.
 
     Raises :class:`ContractError`.
     """
@@ -55,11 +58,22 @@ def choose(parameter: str | None, accept: str, among: Collection[Format] = TEXT_
             choices = ", ".join(kind.value for kind in among)
             raise refused("format", f"must be one of {choices}, got {parameter[:60]!r}", "Use one of these.")
         return kind
+    best, found = 0.0, Format.JSON_LINES
     for part in accept.split(","):
-        kind = _BY_CONTENT_TYPE.get(part.partition(";")[0].strip().lower())
-        if kind is not None and kind in among:
-            return kind
-    return Format.JSON_LINES
+        content_type, *parameters = part.split(";")
+        kind = _BY_CONTENT_TYPE.get(content_type.strip().lower())
+        if kind is not None and kind in among and (quality := _quality(parameters)) > best:
+            best, found = quality, kind
+    return found
+
+
+def _quality(parameters: Sequence[str]) -> float:
+    """Return the weight of a type in ``Accept`` (RFC 9110, 12.4.2); 1 for one without a weight, or with a wrong one."""
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "q" and _QUALITY.fullmatch(value.strip()):
+            return float(value)
+    return 1.0
 
 
 class CsvOptions(msgspec.Struct, frozen=True):

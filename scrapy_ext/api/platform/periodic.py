@@ -233,7 +233,8 @@ def edited(schedule: PeriodicJob, fields: Mapping[str, Any]) -> PeriodicJob:
     for name in _READ_ONLY:
         given, present = fields.get(name), getattr(changed if name == "type" else schedule, name)
         if given is not None and given != present:
-            raise refused(name, f"is {present!r} and cannot be changed", "Leave it out.")
+            rule = f"is {present!r} and cannot be changed" if present else "is chosen by the server"
+            raise refused(name, rule, "Leave it out.")
     return changed
 
 

@@ -187,7 +187,7 @@ class Keyring:
         if hmac.compare_digest(digest, self._hashes[_EXTRACT]):
             return _EXTRACTOR
         if hmac.compare_digest(digest, self._hashes[_PLATFORM]):
-            return Caller(KEY_HOLDER, KEY_HOLDER, _PLATFORM_KEY, lacks_access=True)
+            return Caller(KEY_HOLDER, KEY_HOLDER, _PLATFORM_KEY)
         known = await self._look_up(digest)
         return known and known.caller
 
@@ -211,7 +211,7 @@ class Keyring:
         if grant.may_manage_keys:
             return _EXTRACTOR
         if grant.job:
-            return Caller(grant.name, grant.name, _NO_EXTRACTION, lacks_access=True)
+            return Caller(grant.name, grant.name, _NO_EXTRACTION)
         if grant.user is not None:
             refusal = "" if grant.may_somewhere(Action.EXTRACT) else _NO_EXTRACTION_ROLE
             return Caller(grant.name, f"user {grant.user}", refusal)
@@ -267,8 +267,7 @@ def _known(key: StoredKey) -> _Known:
     nothing = key.suspended or key.projects == frozenset()
     refusal = _SUSPENDED if key.suspended else "" if key.extraction else _NO_EXTRACTION
     # A name cannot have a space, so no organisation equals the name of a key.
-    lacks_access = not key.suspended and not key.extraction
-    caller = Caller(key.name, key.organisation or f"key {key.name}", refusal, lacks_access)
+    caller = Caller(key.name, key.organisation or f"key {key.name}", refusal)
     return _Known(None if nothing else Grant(key.name, key.projects, key.role), caller)
 
 

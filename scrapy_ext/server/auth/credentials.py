@@ -16,8 +16,6 @@ class Caller(NamedTuple):
     name: str
     organisation: str
     refusal: str = ""
-    #: The reason is the kind of the key: nobody suspended it.
-    lacks_access: bool = False
 
 
 class CallerLookupError(Exception):

@@ -190,17 +190,10 @@ class ExtractEndpoint:
         if caller is not None and not caller.refusal:
             return caller
         if caller is not None:
-            problem = Problem.of("/auth/account-suspended", caller.refusal)
-            if caller.lacks_access:
-                problem.title = _NO_ACCESS
-            raise _RefusalError(problem)
+            raise _RefusalError(Problem.of("/auth/account-suspended", caller.refusal))
         _bound_wrong_keys(scope)
         detail = "The API key is not one of this server's. Note that its platform service has another key."
         raise _RefusalError(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
-
-
-#: Title of the problem of a key that is not suspended, in place of that of its type.
-_NO_ACCESS: Final = "No Access To Extraction"
 
 
 def _bound_wrong_keys(scope: Scope) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
+from http import HTTPStatus
 from typing import Final, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -395,13 +396,26 @@ def is_gzip_among(codings: str) -> bool:
     return False
 
 
-def _attachment(call: Call, kind: Format) -> dict[str, str]:
+def name_file(call: Call, answer: Response) -> None:
+    """Name the file of an answer that is not made of records as ``saveas`` says, if the call has it."""
+    if answer.status_code == HTTPStatus.OK and "content-disposition" not in answer.headers:
+        answer.headers.update(_named_file(call))
+
+
+def _named_file(call: Call) -> dict[str, str]:
     name = call.query.get("saveas")
     if not name:
-        return {"Content-Disposition": f"Attachment; filename={_file_name(call, kind)}"} if kind in FILE_FORMATS else {}
+        return {}
     if not re.fullmatch(r"[\w.\-]{1,255}", name, re.ASCII):
         raise refused("saveas", "must be letters, digits, '_', '-' or '.'", "Choose a plain file name.")
     return {"Content-Disposition": f"Attachment; filename={name}"}
+
+
+def _attachment(call: Call, kind: Format) -> dict[str, str]:
+    named = _named_file(call)
+    if not named and kind in FILE_FORMATS:
+        return {"Content-Disposition": f"Attachment; filename={_file_name(call, kind)}"}
+    return named
 
 
 def _file_name(call: Call, kind: Format) -> str:

@@ -19,6 +19,7 @@ from scrapy_ext.server.http.schemas import (
     JSON,
     OBJECT,
     PATH_PARTS,
+    SAVE_AS,
     STRING,
     TEXT,
     Many,
@@ -186,7 +187,7 @@ def _operation(each: Route, shared: _Shared) -> dict[str, Any]:
         "operationId": "_".join([each.method.lower(), *re.findall(r"\w+", each.shown)]),
         "summary": each.summary,
         "tags": [each.tag or each.first],
-        "parameters": path + [shared.parameter(parameter) for parameter in each.parameters],
+        "parameters": path + [shared.parameter(parameter) for parameter in _parameters(each)],
         "responses": {str(status): body for status, body in _answers(each, shared)},
         "security": _security(each),
     }
@@ -196,6 +197,10 @@ def _operation(each: Route, shared: _Shared) -> dict[str, Any]:
         if each.body.meaning:
             described["requestBody"]["description"] = each.body.meaning
     return described
+
+
+def _parameters(each: Route) -> Sequence[Parameter]:
+    return (*each.parameters, SAVE_AS) if each.method == "GET" and SAVE_AS not in each.parameters else each.parameters
 
 
 def _security(each: Route) -> list[dict[str, list[str]]]:

@@ -92,9 +92,12 @@ class Route:
         return self.first + "/" * (len(self.parts) > 1)
 
 
+_HOSTS: Final = {"api": Host.APP, "comments": Host.APP, "jobq": Host.JOBQ}
+
+
 def host_of(first: str) -> Host:
     """Return the host of the API that has a path, by its first part."""
-    return Host.APP if first.endswith(".json") else {"api": Host.APP, "jobq": Host.JOBQ}.get(first, Host.STORAGE)
+    return Host.APP if first.endswith(".json") else _HOSTS.get(first, Host.STORAGE)
 
 
 class Routes(list[Route]):

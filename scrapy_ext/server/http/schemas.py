@@ -134,6 +134,10 @@ def _format(kinds: Iterable[Format]) -> Parameter:
     return Parameter("format", "the format of the result; before the header Accept", schema)
 
 
+#: A parameter of every read.
+SAVE_AS: Final = Parameter(
+    "saveas", "a file name for browsers", {"type": "string", "pattern": r"^[A-Za-z0-9_.\-]{1,255}$"}
+)
 _AS_TEXT: Final = (
     Parameter("fields", "csv, parquet, xlsx: the columns, joined by commas (required for csv)", STRING),
     Parameter("include_headers", "csv: names of the columns first", FLAG),
@@ -142,7 +146,7 @@ _AS_TEXT: Final = (
         for name, meaning in (("sep", "between cells"), ("quote", "around cells"), ("escape", "before quotes"))
     ),
     Parameter("lineend", "csv: after each row", {"type": "string", "minLength": 1, "maxLength": 2}),
-    Parameter("saveas", "a file name for browsers", {"type": "string", "pattern": r"^[A-Za-z0-9_.\-]{1,255}$"}),
+    SAVE_AS,
 )
 #: The format of a result, in the formats of all resources.
 SHAPING: Final = (_format(TEXT_FORMATS), *_AS_TEXT)

@@ -77,11 +77,11 @@ def _collection(call: Call) -> Collection:
     "GET /collections/{project}/list",
     "List the collections of a project.",
     schemas.lines("Their types and names.", CollectionName),
-    parameters=schemas.SHAPING,
+    parameters=(schemas.COUNT, *schemas.SHAPING),
 )
 async def _list(call: Call) -> Response:
     names = await call.store.collections.names(call.project)
-    return await result_of(call, [msgspec.json.encode(name) for name in names])
+    return await result_of(call, [msgspec.json.encode(name) for name in names[: call.number("count")]])
 
 
 @ROUTES.add(

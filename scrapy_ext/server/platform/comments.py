@@ -1,6 +1,6 @@
 """``/api/comments``: notes on items (platform-api.md, Comments and logs).
 
-The contract gives the paths only. The rules here:
+The contract gives the paths only, without ``/api``; both forms are served. The rules here:
 
 - ``POST /api/comments/<project>/<spider>/<job>/<item>[/<field>]``, form field ``text``: a comment on an item or on a
   field of it; the answer is the comment: ``id``, ``text``, ``created`` (UTC), ``author``. GET returns the comments,
@@ -13,6 +13,7 @@ The contract gives the paths only. The rules here:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -170,3 +171,6 @@ async def _text(call: Call) -> str:
 
 def _missing(call: Call) -> str:
     return f"There is no comment {call.part('comment')[:60]}. Use an id of the comments of its item."
+
+
+ROUTES.extend([replace(each, path=each.path.removeprefix("/api")) for each in ROUTES])

@@ -16,7 +16,7 @@ from scrapy_ext.formats import Page
 from scrapy_ext.server.http import bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.http.formats import each, hold_answer, result, result_of
+from scrapy_ext.server.http.formats import each, hold_answer, limited, result, result_of
 from scrapy_ext.server.http.routes import Access, Routes
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
@@ -57,16 +57,18 @@ _SLOT: Final = "/hcf/{project}/{frontier}/s/{slot}"
 _NAMES: Final = schemas.value("Their names.", schemas.STRINGS)
 
 
-@ROUTES.add("GET /hcf/{project}/list", "List the frontiers of a project.", _NAMES)
+@ROUTES.add("GET /hcf/{project}/list", "List the frontiers of a project.", _NAMES, parameters=(schemas.COUNT,))
 async def _frontiers(call: Call) -> Response:
-    return json(await call.store.frontier.frontiers(call.project))
+    names = await call.store.frontier.frontiers(call.project)
+    return json(names[: call.number("count")])
 
 
-@ROUTES.add("GET /hcf/{project}/{frontier}/list", "List the slots of a frontier.", _NAMES)
+@ROUTES.add("GET /hcf/{project}/{frontier}/list", "List the slots of a frontier.", _NAMES, parameters=(schemas.COUNT,))
 async def _slots(call: Call) -> Response:
     name = call.part("frontier")
     frontier.check_name(name, "frontier")
-    return json(await call.store.frontier.slots(call.project, name))
+    names = await call.store.frontier.slots(call.project, name)
+    return json(names[: call.number("count")])
 
 
 def _slot(call: Call) -> Slot:
@@ -141,6 +143,7 @@ def checked(
     schemas.lines("Batches.", frontier.Batch),
     parameters=(
         schemas.Parameter("mincount", "at least so many requests, if available", schemas.COUNTER),
+        schemas.Parameter("count", "at most so many batches", schemas.COUNTER),
         schemas.Parameter("startafter", "the ID of a batch: only later batches", schemas.STRING),
         schemas.Parameter("meta", "_p: add the priority of a batch's requests", schemas.STRING),
         *schemas.SHAPING,
@@ -150,7 +153,7 @@ async def _read(call: Call) -> Response:
     mincount = call.number("mincount", _DEFAULT_MINCOUNT) or 1
     after = _batch_id(call, "startafter", "Read from the beginning, without startafter.")
     priorities = "_p" in call.all("meta")
-    batches = await call.store.frontier.read(_slot(call), mincount, after)
+    batches = (await call.store.frontier.read(_slot(call), mincount, after))[: call.number("count")]
     hold_answer(call.context, sum(len(batch.requests) for batch in batches))
 
     def line(batch: StoredBatch) -> bytes:
@@ -197,16 +200,29 @@ async def _delete_batches(call: Call) -> Response:
     f"GET {_SLOT}/f",
     "List the fingerprints of a slot, in their order.",
     schemas.lines("The fingerprints.", frontier.Fingerprint),
-    parameters=schemas.SHAPING,
+    parameters=(
+        schemas.COUNT,
+        schemas.Parameter("start", "from this fingerprint on", schemas.STRING),
+        schemas.Parameter("startafter", "after this fingerprint", schemas.STRING),
+        *schemas.SHAPING,
+    ),
 )
 async def _fingerprints(call: Call) -> Response:
-    found = call.store.frontier.fingerprints(_slot(call))
+    found = call.store.frontier.fingerprints(_slot(call), _last_before(call))
 
     async def pages() -> AsyncIterator[Page]:
-        async for page in found:
+        async for page in limited(found, call.number("count")):
             yield [b'{"fp":' + _encode(fp.decode()) + b"}" for fp in page]
 
     return await result(call, pages())
+
+
+def _last_before(call: Call) -> bytes:
+    """Return the bytes after which the fingerprints begin: ``startafter``, or those before ``start``."""
+    after, start = call.query.get("startafter", "").encode(), call.query.get("start", "").encode()
+    # No fingerprint is between these bytes and ``start``: in UTF-8 there is no byte 255.
+    before = start[:-1] + bytes([start[-1] - 1, 255]) if start and start[-1] else start[:-1]
+    return max(after, before)
 
 
 @ROUTES.add(f"DELETE {_SLOT}", "Delete a slot.", schemas.DONE)

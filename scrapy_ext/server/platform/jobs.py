@@ -98,7 +98,7 @@ _RUN: Final = _form(
 async def _run(call: Call) -> Response:
     form = Form(await call.form())
     project = form.key_number("project")
-    spider = form.get("spider") or await _spider_by_id(call, project, form)
+    spider = await _spider_of(call, project, form)
     check_name("spider", spider)
     metadata, state = run_metadata(form)
     if state is jobs.JobState.PENDING:
@@ -112,13 +112,19 @@ async def _run(call: Call) -> Response:
     return json({"status": "ok", "jobid": str(added)})
 
 
-async def _spider_by_id(call: Call, project: int, form: Form) -> str:
+async def _spider_of(call: Call, project: int, form: Form) -> str:
+    """Return the name of the spider that ``spider``, ``jobq_id`` or both of them name."""
+    name = form.get("spider")
     if form.get("jobq_id") is None:
-        raise refused("spider", "is required unless jobq_id is given", "Send the spider's name.")
+        if not name:
+            raise refused("spider", "is required unless jobq_id is given", "Send the spider's name.")
+        return name
     number = form.key_number("jobq_id")
     spider = await call.store.spiders.get(project, number)
     if spider is None:
         raise refused("jobq_id", f"{number} is no spider of project {project}", "Send the spider's name.")
+    if name and name != spider.name:
+        raise refused("jobq_id", f"{number} is the spider {spider.name}, and spider is {name}", "Send one of the two.")
     return spider.name
 
 

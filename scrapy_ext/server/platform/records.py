@@ -198,6 +198,8 @@ async def _read_one(kind: Kind, call: Call) -> Response:
 async def _read(kind: Kind, call: Call) -> Response:
     selection, store = _selection(kind, call), kind.store(call)
     if call.all("index"):
+        if not call.has_part("job"):
+            raise refused("index", "needs the path of a job", "Add the spider and the job to the path, or use start.")
         numbers = [number_of(text, "index") for text in call.all("index")]
         if len(numbers) > _MAX_INDEXES:
             raise refused("index", f"must be given {_MAX_INDEXES} times at most", "Use start and count.")

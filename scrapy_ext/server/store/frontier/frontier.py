@@ -403,10 +403,8 @@ class FrontierStore(EngineStore):
         """Delete batches of several slots."""
         await self._engine.write(_delete_of_slots, ids, attempt)
 
-    async def fingerprints(self, slot: Slot) -> AsyncIterator[list[bytes]]:
-        """Yield the fingerprints of a slot, ordered by bytes."""
-        # No fingerprint is empty.
-        after = b""
+    async def fingerprints(self, slot: Slot, after: bytes = b"") -> AsyncIterator[list[bytes]]:
+        """Yield the fingerprints of a slot after one, ordered by bytes. None is empty, so ``b""`` is before all."""
         while True:
             page = await self._engine.read(_fingerprints, slot, after)
             if page:

@@ -111,7 +111,7 @@ async def test_no_key_of_the_platform_opens_the_extraction_service(
     for known in (http, clients["auditor"], clients["both"]):
         answer = await known.post("/v1/extract", b"{}")
         assert (answer.status, answer.json["type"]) == (403, "/auth/account-suspended")
-        assert answer.json["title"] == "No Access To Extraction"
+        assert answer.json["title"] == "Account Suspended"
         assert "no access to extraction" in answer.json["detail"]
         assert "EXTRACT_API_KEY" in answer.json["detail"] or "--opens extraction" in answer.json["detail"]
     async with Http(server.url, "nobodys") as stranger:

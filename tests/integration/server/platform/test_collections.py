@@ -302,3 +302,9 @@ async def test_others_are_answered_while_many_numbers_are_checked(http: Http, pa
     numbers = b"[" + b"1," * 400_000 + b"1]"
     body = b"\n".join(b'{"_key":"%d","v":%s}' % (number, numbers) for number in range(8))
     assert await longest_wait(http, lambda: http.post(path, body)) < 0.35
+
+
+async def test_count_limits_the_list_of_collections(http: Http, project: int) -> None:
+    for name in ("a", "b"):
+        await http.post(f"/collections/{project}/s/{name}", [{"_key": "k"}])
+    assert (await http.get(f"/collections/{project}/list?count=1")).lines == [{"type": "s", "name": "a"}]

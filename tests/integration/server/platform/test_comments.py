@@ -28,6 +28,16 @@ async def test_comments_are_written_read_changed_and_deleted(http: Http, project
     assert (await http.get(job)).json == {"7/price": [on_field]}
 
 
+async def test_comments_have_the_paths_of_the_document_too(http: Http, project: int) -> None:
+    job = f"/comments/{project}/1/2"
+    comment = (await http.post(f"{job}/0", {"text": "Wrong price"})).json
+    assert (await http.get(job)).json == (await http.get(f"/api{job}")).json == {"0": [comment]}
+    assert (await http.get(f"/comments/{project}/stats")).json == {f"{project}/1/2": 1}
+    assert (await http.get(f"/comments/{comment['id']}")).json == comment
+    missing = await http.get(f"/comments/{project}-99")
+    assert (missing.status, missing.json["status"]) == (404, "error")
+
+
 @pytest.mark.parametrize(
     ("path", "said"),
     [("{}/1/2/0", "text: must be 1 to 10000"), ("{}/1/2/x", "item: must be a whole number"), ("x/1/2/0", "project:")],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from urllib.parse import urlencode
 
 import pytest
 
@@ -102,6 +103,31 @@ async def test_fingerprints_are_listed_in_the_order_of_their_bytes(http: Http, s
 async def test_many_fingerprints_are_listed_whole(http: Http, slot: str) -> None:
     await http.post(slot, [{"fp": f"{n:05}"} for n in range(3500)])
     assert [line["fp"] for line in (await http.get(f"{slot}/f")).lines] == [f"{n:05}" for n in range(3500)]
+
+
+async def test_fingerprints_are_listed_in_pages_from_a_place_on(http: Http, slot: str) -> None:
+    names = sorted(["a", "b", "b\x00", "ba", "~", "é", "ê", "中", "\U0001f600", "z" * 3000], key=str.encode)
+    await http.post(slot, [{"fp": name} for name in names])
+
+    async def listed(**query: str) -> list[str]:
+        return [line["fp"] for line in (await http.get(f"{slot}/f?{urlencode(query)}")).lines]
+
+    for place in [*names, "", "bb", "\x7f", "\u0800", "zz"]:
+        assert await listed(start=place) == [name for name in names if name.encode() >= place.encode()]
+        assert await listed(startafter=place) == [name for name in names if name.encode() > place.encode()]
+    assert await listed(count="3") == names[:3]
+    assert await listed(count="0") == []
+    assert await listed(startafter=names[2], count="2") == names[3:5]
+
+
+async def test_count_limits_lists_and_batches(http: Http, slot: str, project: int) -> None:
+    await http.post(slot, [{"fp": f"{n}", "p": n} for n in range(3)])
+    await http.post(f"/hcf/{project}/news/s/1", [{"fp": "/"}])
+    await http.post(f"/hcf/{project}/old/s/1", [{"fp": "/"}])
+    assert (await http.get(f"/hcf/{project}/list?count=1")).json == ["news"]
+    assert (await http.get(f"/hcf/{project}/news/list?count=1")).json == ["0"]
+    assert urls(await http.get(f"{slot}/q?mincount=3&count=2")) == [["0"], ["1"]]
+    assert (await http.get(f"{slot}/f?count=x")).status == 400
 
 
 async def test_frontiers_and_slots_are_listed_until_they_are_deleted(http: Http, project: int) -> None:

@@ -59,6 +59,18 @@ async def test_the_same_run_twice_is_refused_while_the_first_is_active(http: Htt
     assert await run(http, project, page="1") == f"{project}/1/3"
 
 
+async def test_a_spider_and_a_number_must_be_of_the_same_spider(http: Http, project: int) -> None:
+    await run(http, project, "a")
+    await run(http, project, "b")
+    assert await run(http, project, "b", jobq_id="2", n="1") == f"{project}/2/2"
+    for spider, number, said in (
+        ("a", "2", "jobq_id: 2 is the spider b, and spider is a"),
+        ("a", "9", "jobq_id: 9 is no"),
+    ):
+        answer = await http.post("/api/run.json", {"project": str(project), "spider": spider, "jobq_id": number})
+        assert (answer.status, said in answer.json["message"]) == (400, True)
+
+
 async def test_a_script_runs_at_once_with_other_words_only(http: Http, project: int) -> None:
     for words in ("a", "b"):
         await run(http, project, "py:report.py", cmd_args=words)

@@ -109,6 +109,11 @@ async def test_what_is_wrong_is_reported_and_nothing_changes(
     assert (await http.get(f"/api/projects/{project}/periodicjobs")).json["results"] == [made]
 
 
+async def test_the_server_chooses_the_id(http: Http, project: int) -> None:
+    answer = await create(http, project, id=7)
+    assert (answer.status, answer.json["message"]) == (400, "id: is chosen by the server. Leave it out.")
+
+
 async def test_cron_and_tasks_are_required(http: Http, project: int) -> None:
     answer = await http.post(f"/api/projects/{project}/periodicjobs", b"{}")
     assert answer.status == 400

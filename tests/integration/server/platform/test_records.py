@@ -160,6 +160,32 @@ async def test_saveas_names_the_file(http: Http, job: str) -> None:
     assert (await http.get(f"/items/{job}?saveas=a%0D%0Ab")).status == 400
 
 
+async def test_saveas_names_the_file_of_every_read(http: Http, job: str, project: int) -> None:
+    await http.post(f"/collections/{project}/s/books", [{"_key": "a", "value": "b"}])
+    for path in (
+        f"/items/{job}/stats",
+        f"/jobs/{job}",
+        f"/jobs/{job}/tags",
+        f"/collections/{project}/s/books/count",
+        f"/collections/{project}/s/books/a/value",
+        f"/hcf/{project}/list",
+        f"/jobq/{project}/count",
+        f"/api/projects/{project}/periodicjobs",
+        "/system/ts",
+    ):
+        answer = await http.get(f"{path}?saveas=some.file")
+        assert answer.headers["Content-Disposition"] == "Attachment; filename=some.file", path
+        assert (await http.get(f"{path}?saveas=..%2Ffile")).status == 400, path
+        assert "Content-Disposition" not in (await http.get(path)).headers, path
+    assert "Content-Disposition" not in (await http.get(f"/items/{job}/99?saveas=some.file")).headers
+
+
+async def test_index_needs_the_path_of_a_job(http: Http, job: str) -> None:
+    for path in (job.partition("/")[0], job.rpartition("/")[0]):
+        answer = await http.get(f"/items/{path}?index=0")
+        assert (answer.status, answer.text[:32]) == (400, "index: needs the path of a job. ")
+
+
 async def test_gzip_both_ways(http: Http, project: int) -> None:
     items = [{"n": n, "text": "x" * 300} for n in range(5000)]
     for job, body in (

@@ -394,6 +394,11 @@ def test_malformed_extensions_are_refused_by_the_name_of_the_member(body, field)
         ({"httpResponseBody": True, "javascript": False}, "javascript"),
         ({"product": True, "extractFrom": "httpResponseBody", "javascript": True}, "javascript"),
         ({"httpResponseHeaders": True, "networkCapture": [FILTER]}, "networkCapture"),
+        ({"httpResponseHeaders": True, "actions": [{"action": "reload"}]}, "actions"),
+        (
+            {"httpResponseHeaders": True, "actions": [{"action": "reload"}], "extractFrom": "browserHtml"},
+            "actions",
+        ),
         ({"httpResponseBody": True, "networkCapture": [FILTER]}, "networkCapture"),
         ({"product": True, "extractFrom": "httpResponseBody", "networkCapture": [FILTER]}, "networkCapture"),
         ({"browserHtml": True, "session": SESSION, "sessionContext": CONTEXT}, "sessionContext"),

@@ -142,6 +142,10 @@ def test_format_parameter_goes_before_accept():
     assert formats.choose("csv", "application/json") is formats.Format.CSV
     assert formats.choose(None, "application/json;q=1") is formats.Format.JSON
     assert formats.choose(None, "text/html, */*") is formats.Format.JSON_LINES
+    assert formats.choose(None, "application/json;q=0.5, text/plain, text/csv; Q=0.9") is formats.Format.TEXT
+    assert formats.choose(None, "application/json;q=0, text/csv;q=0.001") is formats.Format.CSV
+    assert formats.choose(None, "application/json;q=0") is formats.Format.JSON_LINES
+    assert formats.choose(None, "text/plain;charset=utf-8;q=nan, application/json") is formats.Format.TEXT
     with pytest.raises(ContractError, match="format"):
         formats.choose("yaml", "")
 
