@@ -18,6 +18,7 @@ from __future__ import annotations
 import errno
 from enum import Enum
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
@@ -115,6 +116,8 @@ _ROWS: Final = (
     ),
 )
 PROBLEM_TYPES: Final[dict[str, ProblemType]] = {row.type: row for row in _ROWS}
+#: Types of refusals before the operation, by status.
+_REFUSALS: Final = {400: "/request/invalid", 429: "/limits/over-user-limit", 503: "/limits/over-global-limit"}
 
 
 class Problem(msgspec.Struct, omit_defaults=True, rename="camel"):
@@ -131,6 +134,14 @@ class Problem(msgspec.Struct, omit_defaults=True, rename="camel"):
         """Return the problem of a row of :data:`PROBLEM_TYPES`."""
         row = PROBLEM_TYPES[type]
         return cls(type, row.title, row.status, detail, blocked_domain)
+
+    @classmethod
+    def of_refusal(cls, status: int, detail: str) -> Problem:
+        """Return the problem of a request that is refused before the operation: of a row that has this status, or
+        without a type of the contract, as RFC 9457 has it."""
+        if status in _REFUSALS:
+            return cls.of(_REFUSALS[status], detail)
+        return cls("about:blank", HTTPStatus(status).phrase, status, detail)
 
     @classmethod
     def from_answer(cls, status: int, body: bytes | bytearray) -> Problem:

@@ -12,7 +12,6 @@ before it, so that a slow client is seen to read.
 from __future__ import annotations
 
 import asyncio
-import http
 import io
 import logging
 import secrets
@@ -143,13 +142,13 @@ class ExtractEndpoint:
     async def _answer(self, scope: Scope, receive: Receive) -> ExtractResult:
         if scope["path"] != EXTRACT.path:
             raise _RefusalError(
-                _plain(404, f"There is nothing at {scope['path']}. The one operation is POST /v1/extract.")
+                Problem.of_refusal(404, f"There is nothing at {scope['path']}. The one operation is POST /v1/extract.")
             )
         if scope["method"] != EXTRACT.method:
-            raise _RefusalError(_plain(405, "Send a POST request."), ((b"allow", EXTRACT.method.encode()),))
+            raise _RefusalError(Problem.of_refusal(405, "Send a POST request."), ((b"allow", EXTRACT.method.encode()),))
         headers = {name.lower(): value for name, value in scope["headers"]}
         if is_of_another_site(Headers(scope=scope)):
-            raise _RefusalError(_plain(403, FOREIGN))
+            raise _RefusalError(Problem.of_refusal(403, FOREIGN))
         caller = await self._check_key(scope, headers.get(b"authorization"))
         exchange: RequestContext | None = scope.get(SCOPE_KEY)
         if exchange is not None:
@@ -198,7 +197,7 @@ class ExtractEndpoint:
 
 def _bound_wrong_keys(scope: Scope) -> None:
     if wait := note_wrong_key(scope):
-        raise _RefusalError(_plain(429, too_many(wait)), ((b"retry-after", str(wait).encode()),))
+        raise _RefusalError(Problem.of_refusal(429, too_many(wait)), ((b"retry-after", str(wait).encode()),))
 
 
 async def counted(
@@ -237,7 +236,9 @@ def hold_in(exchange: RequestContext | None) -> Hold:
 async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: float, hold: Hold) -> bytes:
     coding = headers.get(b"content-encoding", b"identity").strip().lower()
     if coding not in (b"identity", b"gzip"):
-        raise _RefusalError(_plain(415, "Send the body as it is, or with gzip."), ((b"accept-encoding", b"gzip"),))
+        raise _RefusalError(
+            Problem.of_refusal(415, "Send the body as it is, or with gzip."), ((b"accept-encoding", b"gzip"),)
+        )
     length = headers.get(b"content-length", b"")
     if length.isdigit() and int(length) > MAX_BODY_BYTES:
         raise ContractError([body_too_large(int(length))])
@@ -245,7 +246,9 @@ async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: 
         async with timeout_after(time_limit):
             body = await _receive_all(receive, hold)
     except TIMEOUT_ERRORS:
-        raise _RefusalError(_plain(408, f"The body did not arrive within {time_limit:g} seconds.")) from None
+        raise _RefusalError(
+            Problem.of_refusal(408, f"The body did not arrive within {time_limit:g} seconds.")
+        ) from None
     return _inflate(body) if coding == b"gzip" else body
 
 
@@ -320,10 +323,6 @@ async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive)
 
 
 # ── answers ──
-
-
-def _plain(status: int, detail: str) -> Problem:
-    return Problem("about:blank", http.HTTPStatus(status).phrase, status, detail)
 
 
 def _headers_of(error: ExtractionError) -> _Headers:

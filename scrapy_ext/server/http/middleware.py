@@ -217,8 +217,7 @@ async def _refuse(
 ) -> None:
     """Send a refusal in the form of the service: a problem for extraction, JSON for faults of the server, else text."""
     if scope["path"].startswith("/v1/"):
-        problem = Problem.of("/limits/over-global-limit" if status == 503 else "/request/invalid", message)
-        kind, content = PROBLEM_CONTENT_TYPE.encode(), msgspec.json.encode(problem)
+        kind, content = PROBLEM_CONTENT_TYPE.encode(), msgspec.json.encode(Problem.of_refusal(status, message))
     elif status >= 500:
         kind = b"application/json; charset=UTF-8"
         content = f'{{"status":"error","message":"{message}","request_id":"{context.id}"}}'.encode()

@@ -19,9 +19,11 @@ from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Final
 
+import msgspec
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, Problem
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.connections import Connections
 from scrapy_ext.server.http.memory import RequestMemory
@@ -58,6 +60,8 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES: Final = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode() for each in HTTPStatus}
 #: Characters that would end a header, or that are invalid in it.
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {ord("\t")})
+#: Begin of the paths whose errors are problems (extraction-api.md, Errors).
+_EXTRACTION: Final = b"/v1/"
 _WATCHED: Final = tuple(path.encode() for path in ALWAYS)
 
 
@@ -158,6 +162,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     parsing = _Parsing()
 
+    #: The address of the request; uvicorn sets it at the begin of each.
+    url = b""
     _refusal: tuple[int, str] | None = None
     _timer: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
@@ -334,11 +340,14 @@ class BoundedProtocol(HttpToolsProtocol):
         status, message = refusal
         self.metrics.unreadable(status)
         again = "retry-after: 2\r\n" if status in (429, 503) else ""
+        kind, body = "text/plain; charset=UTF-8", f"{message}\n".encode()
+        if self.url.startswith(_EXTRACTION):
+            kind, body = PROBLEM_CONTENT_TYPE, msgspec.json.encode(Problem.of_refusal(status, message))
         head = (
-            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: text/plain; charset=UTF-8\r\n"
-            f"{again}content-length: {len(message) + 1}\r\nconnection: close\r\n\r\n{message}\n"
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {kind}\r\n"
+            f"{again}content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
-        self.transport.write(head.encode())
+        self.transport.write(head.encode() + body)
         self.flow.resume_reading()
         # With a delay: because of unread bytes, the system would discard the answer.
         self.loop.call_later(limits.LINGER_TIME / 5, self._end)

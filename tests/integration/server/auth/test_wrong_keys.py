@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from base64 import b64encode
 from functools import partial
 from itertools import count
@@ -65,6 +66,8 @@ async def test_of_200_wrong_keys_the_later_ones_get_429_and_a_right_key_gets_in(
         assert {status for status, _, _ in answers} == {401, 429}
         assert len(answers) - len(later) >= BURST
         assert all(retry_after == "1" and "Try again in 1 s" in text for _, retry_after, text in later)
+        if path == "/v1/extract":  # a row of the document's table
+            assert {json.loads(text)["type"] for _, _, text in later} == {"/limits/over-user-limit"}
         async with session.get("/hcf/1/list", headers=basic(server.platform_key)) as answer:
             assert answer.status == 200
         async with session.post("/v1/extract", headers=basic(server.extract_key), data=b"{}") as answer:

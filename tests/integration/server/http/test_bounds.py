@@ -77,6 +77,11 @@ async def test_where_all_connections_are_busy_others_are_informed_and_health_is_
             answer = await late.get("/items/2/1/1")
             assert (answer.status, int(answer.headers["Retry-After"])) == (503, 2)
             assert "--connections" in answer.text
+        async with Http(few.url, few.extract_key) as late:
+            answer = await late.post("/v1/extract", b"{}")
+            assert (answer.status, int(answer.headers["Retry-After"])) == (503, 2)
+            assert answer.headers["Content-Type"] == "application/problem+json"
+            assert (answer.json["type"], answer.json["status"]) == ("/limits/over-global-limit", 503)
         for path in ("/healthz", "/readyz", "/metrics"):
             async with Http(few.url, None) as watching:
                 assert (await watching.get(path)).status == 200

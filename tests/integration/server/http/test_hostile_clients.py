@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gzip
 import itertools
+import json
 import os
 import re
 import resource
@@ -212,6 +213,26 @@ async def test_what_is_too_large_before_the_body(
         answer = await raw.answer()
     assert answer.status == status
     assert answer.body.endswith(b".\n")
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "type", "status"),
+    [
+        ("x=" + "a" * limits.TARGET, {}, "about:blank", 414),
+        ("x=1", {"X-Large": "a" * (limits.HEADERS + 1)}, "about:blank", 431),
+        ("&".join(["p=1"] * (limits.PARAMETERS + 1)), {}, "/request/invalid", 400),
+    ],
+    ids=["query", "header", "parameters"],
+)
+async def test_what_is_too_large_for_extraction_is_a_problem(
+    server: RunningServer, query: str, headers: dict[str, str], type: str, status: int
+) -> None:
+    async with Raw(server.url, server.extract_key) as raw:
+        await raw.head("POST", f"/v1/extract?{query}", **headers)
+        answer = await raw.answer()
+    assert (answer.status, answer.headers["content-type"]) == (status, "application/problem+json")
+    problem = json.loads(answer.body)
+    assert (problem["type"], problem["status"]) == (type, status)
 
 
 async def test_what_is_not_http_gets_400(server: RunningServer) -> None:
