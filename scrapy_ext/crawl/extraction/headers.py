@@ -31,7 +31,8 @@ _MESSAGE: Final = (
 #: Headers that describe one connection or one encoding of the body; the service sends its own. ``Cookie`` cannot
 #: be set (rule 11).
 NOT_SENT: Final = frozenset(
-    {b"Cookie", b"Content-Length", b"Transfer-Encoding", b"Connection", b"Keep-Alive", b"Te", b"Proxy-Authorization"}
+    {b"Cookie", b"Host", b"Content-Length", b"Transfer-Encoding", b"Connection", b"Keep-Alive", b"Te"}
+    | {b"Upgrade", b"Trailer", b"Expect", b"Proxy-Authorization"}
 )
 #: Prefixes of headers that a proxy service reads and removes, so that sites never see them. Without the proxy of the
 #: request, they would name the tool to its site.

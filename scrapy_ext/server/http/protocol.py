@@ -31,6 +31,10 @@ from scrapy_ext.server.http.middleware import ALWAYS
 from scrapy_ext.server.http.request_context import CONNECTION_KEY
 from scrapy_ext.server.metrics import Metrics
 
+_NOT_HTTP: Final = (
+    400,
+    "This is not HTTP that can be read. An address has characters beyond ASCII only in encoded form, such as %C3%A9.",
+)
 _TARGET: Final = (414, f"The address is over {limits.TARGET} bytes. Send less in it.")
 _HEADERS: Final = (431, f"The headers are over {limits.HEADERS} bytes or {limits.HEADER_COUNT} lines. Send fewer.")
 _LATE: Final = (408, "The headers did not come in time. Send them at once.")
@@ -326,7 +330,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what the parser could not read, for the known reason."""
         if self._refusal is not _PIPELINED:
-            self._refuse(self._refusal or (400, "This is not HTTP that can be read."))
+            self._refuse(self._refusal or _NOT_HTTP)
 
     def _stop(self, refusal: tuple[int, str]) -> None:
         self._refusal = refusal

@@ -242,6 +242,13 @@ async def test_what_is_not_http_gets_400(server: RunningServer) -> None:
             assert (await raw.answer()).status == 400
 
 
+async def test_a_query_with_characters_beyond_ascii_is_refused_with_the_remedy(server: RunningServer) -> None:
+    async with Raw(server.url, server.platform_key) as raw:
+        await raw.send("GET /collections/1/s/books?key=é HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        answer = await raw.answer()
+    assert (answer.status, b"such as %C3%A9" in answer.body) == (400, True)
+
+
 async def test_a_client_that_leaves_in_its_body_stores_nothing(server: RunningServer, http: Http) -> None:
     for number in range(20):
         async with Raw(server.url, server.platform_key) as raw:

@@ -366,7 +366,11 @@ def test_headers_that_are_not_utf_8_do_not_fail():
 
 
 @pytest.mark.parametrize(
-    "name", ["Cookie", "cookie", "Content-Length", "Transfer-Encoding", "Connection", "Proxy-Authorization"]
+    "name",
+    [
+        *("Cookie", "cookie", "Content-Length", "Transfer-Encoding", "Connection", "Proxy-Authorization"),
+        *("Host", "host", "Keep-Alive", "TE", "Upgrade", "Trailer", "Expect"),
+    ],
 )
 def test_headers_that_belong_to_a_connection_are_not_sent(name):
     assert "customHttpRequestHeaders" not in body_of(headers={name: "x"})
