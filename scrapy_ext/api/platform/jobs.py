@@ -88,7 +88,6 @@ RUN_PARAMETERS: Final = (
     "meta",
     "environment",
     "cmd_args",
-    "apikey",
 )
 
 

@@ -49,6 +49,12 @@ async def test_a_run_is_a_pending_job_with_what_was_asked(http: Http, project: i
     assert isinstance(metadata["pending_time"], int)
 
 
+async def test_any_other_field_of_the_form_is_an_argument_of_the_spider(http: Http, project: int) -> None:
+    arguments = {"apikey": "that of a shop", "job": "1/1/1", "state": "running", "version": "1", "tags": "a"}
+    key = await run(http, project, **arguments)
+    assert (await http.get(f"/jobs/{key}/spider_args")).json == arguments
+
+
 async def test_the_same_run_twice_is_refused_while_the_first_is_active(http: Http, project: int) -> None:
     key = await run(http, project, page="1")
     again = await http.post("/api/run.json", {"project": str(project), "spider": "books", "page": "1"})
