@@ -3,7 +3,8 @@
 Every kind of item that itemadapter supports becomes an object, nested items as well. Other types are written thus:
 dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs, paths, URLs and IP
 addresses as text; tuples, sets and other iterables as arrays (sets in sorted order if possible); values of classes of
-pydantic as pydantic writes them; scalars of numpy as the number in them.
+pydantic as pydantic writes them; scalars of numpy as the number in them. Keys that are None, booleans and numbers are
+the names that ``json`` of Python gives them, and so Scrapy's feeds: ``null``, ``true``, ``1.5``.
 
 Most items have only values that JSON has. Such an item is encoded as it is, after a look at the types of its values;
 any other is copied first, with its values in the forms above. The look finds NaN as well, which the encoder would write
@@ -17,8 +18,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -36,6 +38,12 @@ _TEXT: Final = frozenset({str})
 #: Made once: a union is made anew with each call.
 _AS_TEXT: Final = (Decimal, UUID, PurePath, IPv4Address, IPv6Address, IPv4Network, IPv6Network)
 _USUAL: Final = (dict, Item)
+#: The value of a subclass of these, whatever methods the subclass has.
+_VALUE_OF: Final[Mapping[type, Callable[[Any], Any]]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+}
 
 
 class UnstorableItemError(ValueError):
@@ -149,16 +157,17 @@ class _Copy:
         for key, value in members.items():
             name = self.name(key, place)
             if name in copied:
-                keys = " and ".join(repr(other) for other in members if str(other) == str(key))
+                keys = " and ".join(repr(other) for other in members if self.name(other, place) == name)
                 raise UnstorableItemError(f"{place or 'it'} has the key {name!r} twice ({keys}); use text")
             copied[name] = self.value(value, f"{place}.{name}" if place else name)
         return copied
 
     def name(self, name: object, place: str) -> str:
         if isinstance(name, str):
-            return self.text(name, place or "a name")
-        if isinstance(name, int | float | bool) or name is None:
-            return str(name)
+            return self.text(str.__str__(name), place or "a name")
+        if isinstance(name, int | float) or name is None:
+            # As json writes keys: a member of an enumeration by its number, as well.
+            return json.dumps(name)
         raise UnstorableItemError(f"{place or 'it'} has a key of type {type(name).__qualname__}; use text")
 
     def value(self, value: Any, place: str) -> Any:
@@ -207,8 +216,8 @@ class _Copy:
                 value = sorted(value)
             return self.values(value, place)
         if isinstance(value, str | int | float):
-            # A subclass, such as a lazy string.
-            return self.value(next(plain(value) for plain in (str, int, float) if isinstance(value, plain)), place)
+            # A subclass, such as the texts of lxml.
+            return self.value(next(read(value) for cls, read in _VALUE_OF.items() if isinstance(value, cls)), place)
         if _is_item(value):
             return self.members(_members(value), place)
         if _is_of_pydantic(value):

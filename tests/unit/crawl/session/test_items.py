@@ -5,7 +5,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, IntEnum
 from ipaddress import ip_network
 from uuid import UUID
 
@@ -127,7 +127,7 @@ class Broken:
     ("item", "word"),
     [
         ({"a": {1: "a", "1": "b"}}, "a has the key '1' twice"),
-        ({None: "a", "None": "b"}, "twice"),
+        ({None: "a", "null": "b"}, "the key 'null' twice"),
         ({"a": [10**5000]}, "a is a number of"),
         ({"a": Broken()}, "no connection"),
         ({"a": {"b": "\ud800"}, "c": 1}, "a.b has half of a surrogate pair"),
@@ -167,3 +167,23 @@ def test_urls_and_addresses_of_any_library_are_text():
     }
     assert stored({"urls": [item.url]}) == {"urls": ["https://shop.example/a"]}
     assert stored({"network": ip_network("2001:db8::/32")}) == {"network": "2001:db8::/32"}
+
+
+class Level(IntEnum):
+    HIGH = 3
+
+
+class Named(str):
+    """A text whose class writes it in another way."""
+
+    def __str__(self) -> str:
+        return "other"
+
+
+def test_keys_that_are_no_text_have_the_names_that_json_gives_them():
+    keys = {None: 1, True: 2, 5: 3, -2.5: 4, Level.HIGH: 5, 10**30: 6, float("-inf"): 7, Named("own"): 8}
+    assert list(stored({"a": keys})["a"]) == list(json.loads(json.dumps(keys)))
+
+
+def test_a_value_of_a_subclass_is_that_of_its_class():
+    assert stored({"text": Named("own"), "level": Level.HIGH}) == {"text": "own", "level": 3}
