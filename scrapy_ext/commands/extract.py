@@ -201,13 +201,17 @@ def _fields(opts: argparse.Namespace) -> dict[str, Any]:
     import json
 
     from scrapy_ext.api.extraction.fields import MARKDOWN, OUTPUTS
+    from scrapy_ext.api.extraction.rules import repeated_names
 
     try:
         fields = json.loads(opts.params or "{}")
+        repeated = repeated_names((opts.params or "{}").encode())
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--params is not JSON: {error}") from None
     if not isinstance(fields, dict) or "url" in fields:
         raise UsageError('--params must be an object of fields without url, such as {"geolocation": "US"}')
+    if repeated:
+        raise UsageError(f"--params has {repeated[0].field} more than once; give it once")
     for name, is_pair, text in (each.partition("=") for each in opts.field):
         if is_pair:
             value: object = text

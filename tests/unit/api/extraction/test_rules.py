@@ -282,6 +282,32 @@ def test_echo_data_is_kept_as_it_was_written(data):
     assert bytes(parse(body).echo_data) == data.encode()
 
 
+@pytest.mark.parametrize(
+    ("members", "name"),
+    [
+        ('"browserHtml": true, "browserHtml": false', "browserHtml"),
+        ('"browserHtml": true, "browser\\u0048tml": true', "browserHtml"),
+        ('"tags": {"a": "1", "b": "2", "a": "1"}, "browserHtml": true', "tags.a"),
+        ('"httpResponseBody": true, "customHttpRequestHeaders": [{"name": "A", "value": "1", "name": "B"}]',
+         "customHttpRequestHeaders[0].name"),
+        ('"echoData": 1, "browserHtml": true, "echoData": 1', "echoData"),
+    ],
+)  # fmt: skip
+def test_a_name_that_an_object_has_twice_is_refused_with_its_place(members, name):
+    with pytest.raises(ContractError) as raised:
+        parse(f'{{"url": "{URL}", {members}}}'.encode())
+    assert problem_of(raised.value).type == "/request/invalid"
+    assert f"{name}: is given more than once. Send it once." in str(raised.value)
+
+
+def test_the_same_name_in_several_objects_is_no_repetition():
+    headers = '[{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]'
+    body = (
+        f'{{"url": "{URL}", "httpResponseBody": true, "tags": {{"url": "a"}}, "customHttpRequestHeaders": {headers}}}'
+    )
+    assert parse(body.encode()).url == URL
+
+
 def test_absent_echo_data_stays_absent():
     assert parse(json.dumps({"url": URL, "browserHtml": True}).encode()).echo_data is msgspec.UNSET
 

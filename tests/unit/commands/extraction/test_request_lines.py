@@ -112,6 +112,7 @@ def test_a_url_as_people_write_it_is_sent_as_scrapy_would_send_it() -> None:
         (b'{"url": 5}', "must be a string"),
         (b'{"browserHtml": true}', "url: is required"),
         (b'{"url": "https://example.com/", "browserHtm": true}', "Did you mean browserHtml?"),
+        (b'{"url": "https://example.com/", "product": true, "product": false}', "product: is given more than once"),
         (b"https://example.com/\xff", "must be UTF-8, and byte 21 is not"),
         (b'{"url": "https://example.com/", "echoData": "%s"}' % (b"x" * 6 * 2**20), "at most 5242880 bytes"),
     ],
