@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -47,8 +48,7 @@ FILE_FORMATS: Final[Collection[Format]] = (Format.PARQUET, Format.XLSX)
 
 
 def choose(parameter: str | None, accept: str, among: Collection[Format] = TEXT_FORMATS) -> Format:
-    """Return the requested format: ``format`` before ``Accept``, whose first type of the highest weight counts, else
-    JSON lines.
+    """Return the requested format: ``format`` before ``Accept`` with its qualities (RFC 9110, 12.5.1), else JSON lines.
 
     Raises :class:`ContractError`.
     """
@@ -58,22 +58,22 @@ def choose(parameter: str | None, accept: str, among: Collection[Format] = TEXT_
             choices = ", ".join(kind.value for kind in among)
             raise refused("format", f"must be one of {choices}, got {parameter[:60]!r}", "Use one of these.")
         return kind
-    best, found = 0.0, Format.JSON_LINES
+    # Of equal ones the first. Any type is JSON lines.
+    return max(_accepted(accept, among), key=itemgetter(0), default=(0.0, Format.JSON_LINES))[1]
+
+
+def _accepted(accept: str, among: Collection[Format]) -> Iterator[tuple[float, Format]]:
+    """Yield the formats of an ``Accept`` header with their qualities, without those that it excludes."""
     for part in accept.split(","):
-        content_type, *parameters = part.split(";")
-        kind = _BY_CONTENT_TYPE.get(content_type.strip().lower())
-        if kind is not None and kind in among and (quality := _quality(parameters)) > best:
-            best, found = quality, kind
-    return found
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        kind = Format.JSON_LINES if name == "*/*" else _BY_CONTENT_TYPE.get(name)
+        quality = next((_quality(text[2:]) for text in parameters if text.startswith("q=")), 1.0)
+        if kind is not None and kind in among and quality > 0:
+            yield quality, kind
 
 
-def _quality(parameters: Sequence[str]) -> float:
-    """Return the weight of a type in ``Accept`` (RFC 9110, 12.4.2); 1 for one without a weight, or with a wrong one."""
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "q" and _QUALITY.fullmatch(value.strip()):
-            return float(value)
-    return 1.0
+def _quality(text: str) -> float:
+    return float(text) if _QUALITY.fullmatch(text) else 1.0
 
 
 class CsvOptions(msgspec.Struct, frozen=True):
@@ -109,8 +109,8 @@ def csv_options(parameters: Mapping[str, str]) -> CsvOptions:
         fields,
         is_true(parameters.get("include_headers")),
         parameters.get("sep", ","),
-        parameters.get("quote", '"'),
-        parameters.get("escape", '"'),
+        quote := parameters.get("quote", '"'),
+        parameters.get("escape", quote),
         parameters.get("lineend", "\n"),
     )
 

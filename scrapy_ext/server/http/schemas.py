@@ -143,7 +143,11 @@ _AS_TEXT: Final = (
     Parameter("include_headers", "csv: names of the columns first", FLAG),
     *(
         Parameter(name, f"csv: {meaning}", {"type": "string", "minLength": 1, "maxLength": 1})
-        for name, meaning in (("sep", "between cells"), ("quote", "around cells"), ("escape", "before quotes"))
+        for name, meaning in (
+            ("sep", "between cells"),
+            ("quote", "around cells"),
+            ("escape", "before quotes (default: the same)"),
+        )
     ),
     Parameter("lineend", "csv: after each row", {"type": "string", "minLength": 1, "maxLength": 2}),
     SAVE_AS,

@@ -200,7 +200,7 @@ async def _read(kind: Kind, call: Call) -> Response:
     if call.all("index"):
         if not call.has_part("job"):
             raise refused("index", "needs the path of a job", "Add the spider and the job to the path, or use start.")
-        numbers = [number_of(text, "index") for text in call.all("index")]
+        numbers = list(dict.fromkeys(number_of(text, "index") for text in call.all("index")))
         if len(numbers) > _MAX_INDEXES:
             raise refused("index", f"must be given {_MAX_INDEXES} times at most", "Use start and count.")
         found = await store.at(call.job, numbers)
@@ -353,6 +353,9 @@ def _position(call: Call) -> Position:
             key = EntityKey.parse(text, name)
             if key.project != call.project:
                 raise refused(name, f"is a key of project {key.project}", f"Read /{key.project} for that.")
+            if any(call.has_part(part) and call.part_number(part) != getattr(key, part) for part in ("spider", "job")):
+                owner = f"{key.project}/{key.spider}/{key.job}"
+                raise refused(name, f"is a key of job {owner}", f"Read /{owner} for that.")
             return (key.spider, key.job, min(key.number + step, MAX_NUMBER))
     return (0, 0, 0)
 

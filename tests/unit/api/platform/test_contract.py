@@ -146,6 +146,10 @@ def test_format_parameter_goes_before_accept():
     assert formats.choose(None, "application/json;q=0, text/csv;q=0.001") is formats.Format.CSV
     assert formats.choose(None, "application/json;q=0") is formats.Format.JSON_LINES
     assert formats.choose(None, "text/plain;charset=utf-8;q=nan, application/json") is formats.Format.TEXT
+    assert formats.choose(None, "application/xml;q=0.1, application/json") is formats.Format.JSON
+    assert formats.choose(None, "text/csv; Q=0.5, application/xml;q=0.5, image/png") is formats.Format.CSV
+    assert formats.choose(None, "application/xml;q=0, text/csv;q=0.0") is formats.Format.JSON_LINES
+    assert formats.choose(None, "application/xml;q=0.9, */*") is formats.Format.JSON_LINES
     with pytest.raises(ContractError, match="format"):
         formats.choose("yaml", "")
 
@@ -155,6 +159,11 @@ def test_csv_needs_its_fields():
         formats.csv_options({})
     options = formats.csv_options({"fields": "a, b", "include_headers": "Y", "sep": ";"})
     assert (options.fields, options.include_headers, options.sep) == (("a", "b"), True, ";")
+
+
+def test_quotes_in_a_csv_are_doubled_unless_another_escape_is_chosen():
+    assert formats.csv_options({"fields": "a", "quote": "'"}).escape == "'"
+    assert formats.csv_options({"fields": "a", "quote": "'", "escape": "\\"}).escape == "\\"
 
 
 @pytest.mark.parametrize("text", ["-1", "x", "1.5", "9" * 19, "", "٣"])
