@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from scrapy_ext.api.platform.keys import number_of
+from scrapy_ext.api.platform.worker_bounds import bounds_of
 from scrapy_ext.api.violations import ContractError
 
 #: Adds options to a parser.
@@ -46,6 +47,15 @@ def project_number(text: str) -> int:
         return number_of(text, "project")
     except ContractError as error:
         raise argparse.ArgumentTypeError(error.violations[0].rule) from None
+
+
+def worker_bounds(text: str) -> str:
+    """Check bounds of the number of workers of a job, such as ``4..32``."""
+    try:
+        bounds_of(text)
+    except ContractError as error:
+        raise argparse.ArgumentTypeError(error.violations[0].rule) from None
+    return text
 
 
 def seconds(text: str) -> float:

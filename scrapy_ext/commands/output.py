@@ -47,6 +47,10 @@ _PIECE_CHARACTERS: Final = 64 * 1024
 _FLUSH_SECONDS: Final = 0.3
 
 
+class OutputError(Exception):
+    """Standard output cannot be written, as on a full disk."""
+
+
 @contextlib.asynccontextmanager
 async def reading(records: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
     """Close a generator at the end of its reader, which ends its connection also after Ctrl-C."""
@@ -182,8 +186,15 @@ class StandardOutput:
             await asyncio.to_thread(self._write_all, text.encode("utf-8", "backslashreplace"))
 
     def _write_all(self, data: bytes) -> None:
-        self._stream.write(data)
-        self._stream.flush()
+        try:
+            self._stream.write(data)
+            self._stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(
+                f"standard output cannot be written: {error.strerror}; write it to another place"
+            ) from None
 
 
 class _JsonWriter(_Writer):

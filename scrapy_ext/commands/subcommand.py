@@ -17,7 +17,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.commands.options import SETTING, AddOptions, view_options
-from scrapy_ext.commands.output import Column, StandardOutput, each_of, one_line
+from scrapy_ext.commands.output import Column, OutputError, StandardOutput, each_of, one_line
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, check_installed
 from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.crawl.session.services import Configured, platform_client
@@ -167,6 +167,9 @@ def with_platform(show: Show, *, runner: bool = False) -> RunCommand:
         except KeyboardInterrupt:
             _discard_output()
             return INTERRUPTED
+        except OutputError as error:
+            _discard_output()
+            return failed(options.command, error)
         except (CommandError, PlatformError, EmbeddedServerError, SettingError, ContractError) as error:
             return failed(options.command, error)
         return OK
@@ -218,7 +221,7 @@ def first_upper(text: str) -> str:
 
 
 def _discard_output() -> None:
-    # Python flushes standard output at exit, which would fail, and change the exit code, without a reader.
+    # Python flushes standard output at exit, which would fail again, and change the exit code.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

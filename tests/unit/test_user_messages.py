@@ -82,6 +82,7 @@ COMMANDS: Final = {
     "CommandError",
     "EmbeddedServerError",
     "LockedError",
+    "OutputError",
     "StopError",
     "UnsupportedScrapyError",
     "UsageError",

@@ -16,7 +16,9 @@ JOB_WORKERS: Final = "job_workers"
 GROUP_SETTING: Final = "CRAWL_GROUP"
 #: Workers of a job, at most.
 MOST_WORKERS: Final = 256
-BOUNDS_RULE: Final = f"must be a number of workers from 1 to {MOST_WORKERS}, or two with .. between them"
+BOUNDS_RULE: Final = (
+    f"must be a number of workers from 1 to {MOST_WORKERS}, or two with .. between them, the lower one first"
+)
 BOUNDS_REMEDY: Final = 'Write "4" or "4..32".'
 #: Meaning of the field, for people.
 BOUNDS_HELP: Final = "number of workers that run the job together, or its bounds as 4..32"

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.api.platform.collections import CollectionType, record_faults
 from scrapy_ext.commands.download import Download, download_options, save, wants_file
 from scrapy_ext.commands.options import YES, AddOptions, argument, paging_options
 from scrapy_ext.commands.output import Column, bar, reading
@@ -88,7 +88,10 @@ def _fault(line: bytes) -> str | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         return f"not a JSON object ({error})"
     key = record.get("_key")
-    return None if isinstance(key, str) and key else "the record has no _key with text"
+    if not isinstance(key, str) or not key:
+        return "the record has no _key with text"
+    # The server would name the line of its body, not that of the file.
+    return next(map(str, record_faults(record, len(line))), None)
 
 
 _TYPES: Final = [kind.value for kind in CollectionType]

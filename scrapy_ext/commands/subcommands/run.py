@@ -27,7 +27,7 @@ from scrapy_ext.api.platform.jobs import (
 from scrapy_ext.api.platform.worker_bounds import BOUNDS_HELP
 from scrapy_ext.client.platform.errors import Gone, PlatformError
 from scrapy_ext.commands.follow import LONGEST, Poller, Rows, followed
-from scrapy_ext.commands.options import argument, pair, repeated, view_options
+from scrapy_ext.commands.options import argument, pair, repeated, view_options, worker_bounds
 from scrapy_ext.commands.output import Column, one_line, reading
 from scrapy_ext.commands.packing import difference
 from scrapy_ext.commands.subcommand import OK, CommandError, Subcommand, View, with_platform
@@ -155,7 +155,7 @@ JOB_OPTIONS: Final = (
         metavar="0-4",
         help="priority; jobs with 4 start first (default: 2)",
     ),
-    argument("--workers", metavar="N|N..M", help=BOUNDS_HELP + " (default: 1)"),
+    argument("--workers", type=worker_bounds, metavar="N|N..M", help=BOUNDS_HELP + " (default: 1)"),
 )
 
 
