@@ -135,16 +135,16 @@ def _promises_word(page: Page, focus: Focus) -> bool:
         and not PRICE_NAME.search(text.lower())
         and any(part.tag in _LABELLED_BUTTONS for part in (node, *islice(node.iterancestors(), 2)))
         and not _hidden(page, node)
-        and not focus.elsewhere(node)
+        and not _is_of_another(focus, node)
         for node, text in focus.lines(0, LINES_AFTER_HEADING)
     )
 
 
 def _only_disabled(page: Page, focus: Focus) -> bool:
     """Return whether the page has a button to order that cannot be pressed, and no option to choose before."""
-    shown = [node for node in islice(page.tree.iter(*_BUTTONS), MAX_STATEMENTS) if not focus.elsewhere(node)]
-    orders = [node for node in shown if node.tag != "form" and _disabled(page, node) and _orders(page, node)]
-    return bool(orders) and not any(
+    buttons = [node for node in islice(page.tree.iter(*_BUTTONS), MAX_STATEMENTS) if node.tag != "form"]
+    orders = [node for node in buttons if _disabled(page, node) and _orders(page, node)]
+    return any(not _is_of_another(focus, node) and not _hidden(page, node) for node in orders) and not any(
         node.tag == "select"
         or node.get("type") == "radio"
         or _CHOICE.search(page.names(node))

@@ -73,6 +73,11 @@ def test_a_link_to_more_of_a_category_names_no_brand() -> None:
     assert "brand" not in product(f'<h1>Aurora Desk Lamp</h1><a href="/l" title="{hostile}">{hostile}</a>')
 
 
+@pytest.mark.parametrize("link", ["/fabricantes/todos>Todos los fabricantes", "/merke/alle>Alle merker"])
+def test_a_link_to_all_brands_names_none(link: str) -> None:
+    assert "brand" not in product(f"<h1>Oak lamp</h1><p class=price>5 €</p><a href={link}</a>")
+
+
 def test_the_name_of_the_shop_before_that_of_the_product_is_the_brand() -> None:
     heading = "<h1>Aurora Desk Lamp</h1>"
     assert product(heading, "<title>Nordlys Aurora Desk Lamp</title>")["brand"] == {"name": "Nordlys"}

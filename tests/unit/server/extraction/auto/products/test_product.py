@@ -292,6 +292,29 @@ def test_out_of_stock_is_recognised_by_words_too() -> None:
         assert product(html, "<title>Lamp</title>")["availability"] == "OutOfStock", words
 
 
+@pytest.mark.parametrize(
+    ("more", "availability"),
+    [
+        ("<button>Notify me</button>", "OutOfStock"),
+        ("<button>Email me when it is back in stock</button>", "OutOfStock"),
+        ("<button>Mail mij zodra dit artikel er is</button>", "OutOfStock"),
+        ("<button>Email me this page</button>", "InStock"),
+        ("<button>Text me the link to the app</button>", "InStock"),
+        ("<button>Yes, email me 10% off</button>", "InStock"),
+        ("<button>Laat me meer zien</button>", "InStock"),
+        ("<ul><li><a href=/q>Oak chair</a><button>Notify me</button></ul>", "InStock"),
+        ("<p>This lamp cannot be ordered at the moment.</p>", "OutOfStock"),
+        ("<p>Gift cards cannot be bought with vouchers.</p>", "InStock"),
+        ("<ul><li><a href=/q>Oak chair</a><button disabled>Add to cart</button></ul>", "InStock"),
+    ],
+)
+def test_a_button_or_a_sentence_about_something_else_does_not_make_a_product_out_of_stock(
+    more: str, availability: str
+) -> None:
+    html = f'<h1>Lamp</h1><p class="price">$5.00</p>{more}'
+    assert product(html, "<title>Lamp</title>")["availability"] == availability
+
+
 def test_availability_that_the_page_contradicts_itself_on_is_left_out() -> None:
     html = '<h1>Lamp</h1><p class="stock">In stock</p><p class="stock">Sold out</p>'
     assert "availability" not in product(html, "<title>Lamp</title>")
