@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
@@ -11,11 +13,16 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.page import Page, node_text
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
+from scrapy_ext.server.extraction.auto.page.urls import bare
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_HEADINGS: Final = 400
 #: Longer texts are no headings of a part.
 MAX_HEADING_LENGTH: Final = 80
+#: Most lines between a heading and its first entry, such as "View all", and their characters: below one with more is
+#: something else, such as the values of a filter.
+MAX_BETWEEN: Final = 2
+MAX_LENGTH_BETWEEN: Final = 60
 
 _BESIDE = load_vocabulary("lists").pattern("beside_list", re.IGNORECASE)
 #: The heading of the first level is that of the page.
@@ -25,16 +32,45 @@ _OF_PARTS: Final = HEADINGS - {"h1"}
 def without_asides(page: Page, cards: tuple[Card, ...]) -> tuple[Card, ...]:
     """Return the entries of a list without those beside it; all where nothing else is left.
 
-    A heading stands over the entries after it, up to the next one, in the smallest box with it that has any.
+    An entry to which a link elsewhere leads as well is kept: it is one of the list that was seen before.
     """
+    asides = list(_asides(page, cards))
+    beside = {bare(card.url) for card in cards if _is_in(asides, page.order[card.entry.node])}
+    if beside:
+        links = (link for link in page.tree.iter("a") if not _is_in(asides, page.order[link]))
+        beside -= {bare(url) for link in links if (url := page.link(link.get("href")))}
+    return tuple(card for card in cards if bare(card.url) not in beside) or cards
+
+
+def _asides(page: Page, cards: tuple[Card, ...]) -> Iterator[range]:
+    """Yield the positions of the parts of the page below headings that say that they are beside the list.
+
+    A heading stands over what is after it, up to the next one, in the smallest box with it that has any entry.
+    """
+    positions = [page.order[card.entry.node] for card in cards]
     headings = _headings(page, cards)
     starts = [page.order[node] for node in headings]
-    beside: set[str] = set()
     for heading, start, end in zip(headings, starts, [*starts[1:], len(page.elements)], strict=False):
         text = node_text(heading, MAX_HEADING_LENGTH + 1)
-        if len(text) <= MAX_HEADING_LENGTH and _BESIDE.search(text):
-            beside |= _below(heading, [card for card in cards if start < page.order[card.entry.node] < end])
-    return tuple(card for card in cards if card.url not in beside) or cards
+        first = bisect_left(positions, start)
+        if first == len(positions) or positions[first] >= end:
+            continue
+        if len(text) <= MAX_HEADING_LENGTH and _BESIDE.search(text) and _is_right_below(page, start, positions[first]):
+            around = set(cards[first].entry.node.iterancestors())
+            box = next(box for box in heading.iterancestors() if box in around)
+            yield range(start, min(end, page.outline.ends[page.order[box]]))
+
+
+def _is_in(asides: list[range], position: int) -> bool:
+    at = bisect_left(asides, position, key=lambda part: part.stop - 1)
+    return at < len(asides) and position in asides[at]
+
+
+def _is_right_below(page: Page, start: int, entry: int) -> bool:
+    """Return whether little stands between the heading at ``start`` and the position of its first entry."""
+    first, last = (bisect_left(page.line_positions, at) for at in (page.outline.ends[start], entry))
+    between = page.lines[first:last]
+    return len(between) <= MAX_BETWEEN and sum(len(text) for _, text in between) <= MAX_LENGTH_BETWEEN
 
 
 def _headings(page: Page, cards: tuple[Card, ...]) -> list[HtmlElement]:
@@ -42,10 +78,3 @@ def _headings(page: Page, cards: tuple[Card, ...]) -> list[HtmlElement]:
     nodes = {node for card in cards for node in (card.entry.node, *card.entry.following)}
     found = islice(page.tree.iter(*_OF_PARTS), MAX_HEADINGS)
     return [node for node in found if nodes.isdisjoint((node, *node.iterancestors()))]
-
-
-def _below(heading: HtmlElement, cards: list[Card]) -> set[str]:
-    """Return the URLs of those of the entries after a heading that it stands over."""
-    around = {card.url: set(card.entry.node.iterancestors()) for card in cards}
-    box = next((box for box in heading.iterancestors() if any(box in each for each in around.values())), None)
-    return {url for url, each in around.items() if box in each}

@@ -373,3 +373,43 @@ def test_a_product_that_sells_best_is_in_the_list(badge: str) -> None:
     )
     html = f"<html lang=en><title>Mugs</title><main><h1>Mugs</h1><ul>{cards}</ul></main>"
     assert len(extract("productList", html, "https://shop.example/mugs")["products"]) == 4
+
+
+def seen(heading: str, n: int = 90, name: str = "Old lamp", between: str = "") -> str:
+    box = BOX.format(n=n, name=name, price="<b>$7.00</b>")
+    return f"<section><h2>{heading}</h2>{between}<ul>{box}</ul></section>"
+
+
+BOXES = f"<section><h2>All lamps</h2><ul>{entries(BOX.replace('{price}', '<b>{price}</b>'))}</ul></section>"
+
+
+@pytest.mark.parametrize("heading", ["Recently viewed", "Recommended for you", "Related to items you viewed"])
+def test_products_below_a_heading_of_suggestions_are_not_of_the_list(heading: str) -> None:
+    assert [product["name"] for product in listed(seen(heading) + BOXES)] == NAMES
+
+
+def test_a_product_of_the_list_that_was_seen_before_is_kept() -> None:
+    assert sorted(product["name"] for product in listed(seen("Recently viewed", 1, NAMES[1]) + BOXES)) == sorted(NAMES)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Inspired by Japan",
+        "New from our brands",
+        "Sorted by: Recommended",
+        "Results based on your search",
+        "Akciós ajánlatok",
+        "Προστέθηκαν πρόσφατα",
+    ],
+)
+def test_products_below_another_heading_are_of_the_list(heading: str) -> None:
+    assert [product["name"] for product in listed(seen(heading) + BOXES)] == ["Old lamp", *NAMES]
+
+
+def test_a_heading_of_a_filter_does_not_stand_over_the_products_behind_it() -> None:
+    values = "".join(f"<p><a href=?for={name}>{name}</a></p>" for name in ("Kitchens", "Offices", "Gardens"))
+    assert [product["name"] for product in listed(seen("Recommended for", between=values) + BOXES)] == [
+        "Old lamp",
+        *NAMES,
+    ]
