@@ -9,6 +9,9 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
+from urllib.parse import unquote
+
+from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read, words_before_date
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
@@ -85,6 +88,7 @@ _LABELS: Final = LabelWords(
     "city_label", "region_label", "country_label",
 )  # fmt: skip
 _COMPANY_ADDRESS = _VOCABULARY.caseless("company_address")
+_NO_COMPANY_LINK = _VOCABULARY.pattern("no_company_link", re.IGNORECASE)
 _COMPANY_ATTRIBUTES: Final = ("data-company-name", "data-employer-name", "data-organization-name")
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
 _SALARY_WORD = _VOCABULARY.pattern("salary_word", re.IGNORECASE)
@@ -163,7 +167,7 @@ class _Extraction:
             ("title", lambda: self._titles.company(sure=True)),
             ("label", lambda: self._company_of(self._labelled("company"), item)),
             ("named part", lambda: self._company_of(self._named(_COMPANY_NAME, _COMPANY_NAMES), item)),
-            ("link beside the heading", lambda: self._company_of(self._linked_company(BESIDE), item)),
+            ("link beside the heading", lambda: self._company_of(self._linked_company(BESIDE, named=True), item)),
             ("title, line of the page", lambda: self._company_of(self._titles.company(sure=False), item)),
             ("link to a company", lambda: self._company_of(self._linked_company(), item)),
             ("attribute data-company-name", self._company_attribute),
@@ -202,15 +206,21 @@ class _Extraction:
         values = self._page.tree.xpath(" | ".join(f"//@{name}" for name in _COMPANY_ATTRIBUTES))
         return next((text for value in values[:MAX_NODES] if 1 < len(text := one_line(value)) <= MAX_NAME_LENGTH), None)
 
-    def _linked_company(self, near: int = NEAR) -> str | None:
-        """Return the text of the link to the page of a company that is nearest to the heading."""
+    def _linked_company(self, near: int = NEAR, *, named: bool = False) -> str | None:
+        """Return the text of the link to the page of a company that is nearest to the heading.
+
+        Where it must be ``named``, its URL has the name as well, as links such as "12 open positions" have not.
+        """
         found: list[tuple[int, str]] = []
         for link in islice(self._page.tree.iter("a"), MAX_LINKS):
             distance = abs(self._focus.distance(link))
-            if distance <= near and _COMPANY_ADDRESS.search((link.get("href") or "")[:300]):
+            match = _COMPANY_ADDRESS.search((link.get("href") or "")[:300]) if distance <= near else None
+            if match is not None:
                 text = node_text(link, MAX_NAME_LENGTH + 1)
-                named = 1 < len(text) <= MAX_NAME_LENGTH and not NO_COMPANY.fullmatch(text)
-                if named and not self._focus.elsewhere(link):
+                is_name = 1 < len(text) <= MAX_NAME_LENGTH and not any(
+                    no_name.fullmatch(text) for no_name in (NO_COMPANY, _NO_COMPANY_LINK)
+                )
+                if is_name and (not named or _is_in_address(text, match[0])) and not self._focus.elsewhere(link):
                     found.append((distance, text))
         return min(found)[1] if found else None
 
@@ -345,12 +355,22 @@ class _Extraction:
         return read(self._labels.value(name, lambda text: read(text, self._page)), self._page)
 
     def _dated_line(self, name: str) -> Date | None:
-        """Return the date of a line by the heading that is a label and a date: ``Apply by December 3, 2019``."""
+        """Return the date of a line by the heading that is a label and a date: ``Apply by December 3, 2019``.
+
+        Several dates are those of several jobs.
+        """
+        found: dict[str, Date] = {}
         for node, text in self._focus.lines(NEAR, NEAR):
             before = words_before_date(text) if len(text) <= MAX_DATED_LINE else None
-            if before and self._labels.means(name, before) and not self._focus.elsewhere(node):
-                return read(text, self._page)
-        return None
+            if before and self._labels.means(name, before) and not self._is_of_another(node):
+                date = read(text, self._page)
+                if date is not None:
+                    found.setdefault(date.iso, date)
+        return next(iter(found.values())) if len(found) == 1 else None
+
+    def _is_of_another(self, node: HtmlElement) -> bool:
+        focus = self._focus
+        return focus.elsewhere(node) or focus.in_card(node) or focus.in_linked_item(node)
 
     def _labelled(self, name: str, fits: Callable[[str], object] = bool) -> str | None:
         return self._labels.value(name, lambda text: len(text) <= MAX_NAME_LENGTH and fits(text))
@@ -403,6 +423,12 @@ class _Extraction:
         if len(description.text or "") < SHORT:
             return 0.05 + 0.05 * min(signs, 4)
         return round(min(0.9, 0.1 + 0.16 * signs), 2)
+
+
+def _is_in_address(name: str, address: str) -> bool:
+    """Return whether the last step of an address begins with a name, or is the beginning of it: ``/company/acme``."""
+    step, letters = letters_of(unquote(address.rpartition("/")[2])), letters_of(name)
+    return bool(step and letters) and (step.startswith(letters) or letters.startswith(step))
 
 
 def _is_extra(text: str, sign: str) -> bool:

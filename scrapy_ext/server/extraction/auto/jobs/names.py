@@ -339,8 +339,8 @@ def labelled_place(labels: Labels) -> str | None:
         return ", ".join(dict.fromkeys(part for part in parts if part))
     pair = labels.pair("location", is_place)
     items = [node_text(item, MAX_LENGTH) for item in islice(pair.node.iter("li"), MAX_ITEMS)] if pair else []
-    if pair and len(items) > 1:
-        return "; ".join(dict.fromkeys(filter(None, items)))
+    if pair and len(items) > 1 and letters_of(pair.value).startswith(letters_of(items[0])):
+        return "; ".join(dict.fromkeys(filter(is_place, items)))
     return pair.value if pair else parts[0]
 
 

@@ -487,3 +487,40 @@ def test_a_list_of_places_has_each_of_them() -> None:
     places = "<dl><dt>Standorte<dd><ul><li>Köln<li>Bonn</ul></dl>"
     html = f"<html lang=de><h1>Lamp Keeper</h1>{places}<p>{PROSE}</p>"
     assert extract("jobPosting", html, URL)["jobLocation"]["raw"] == "Köln; Bonn"
+
+
+@pytest.mark.parametrize("title", ["Show Control Technician", "View Camera Operator"])
+def test_the_title_of_a_job_may_begin_as_a_link_does(title: str) -> None:
+    assert job(f"<h1>{title}</h1>{TEXT}", f"{title} | Quays", "https://www.quays.example/jobs/1")["jobTitle"] == title
+
+
+@pytest.mark.parametrize("text", ["Companies", "12 open positions", "Follow Harbour Works", "4.2 ★", "Zum Unternehmen"])
+def test_a_link_to_a_company_without_its_name_beside_the_heading_names_none(text: str) -> None:
+    body = f"<h1>Lamp Keeper</h1><p><a href=/companies/harbour>{text}</a></p><p>Harbour Works</p>{TEXT}"
+    item = job(body, "Lamp Keeper - Harbour Works", "https://www.quays.example/jobs/1")
+    assert item["company"] == "Harbour Works"
+
+
+@pytest.mark.parametrize(
+    ("lines", "date"),
+    [
+        ("<p>Apply by Friday, December 3, 2027</p>", "2027-12-03T00:00:00"),
+        ("<ul><li><a href=/jobs/9>Cook</a><p>Apply by December 3, 2027</p></li></ul>", None),
+        ("<p>Apply by December 3, 2027</p><div>Cook<p>Apply by December 4, 2027</p></div>", None),
+    ],
+)
+def test_the_last_day_of_a_line_is_not_that_of_another_job(lines: str, date: str | None) -> None:
+    item = extract("jobPosting", f"<html lang=en><title>Lamp Keeper</title><h1>Lamp Keeper</h1>{lines}{TEXT}", URL)
+    assert item.get("validThrough") == date
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ("<ul><li>Leeds</li><li>York</li></ul>", "Leeds; York"),
+        ("<ul><li>Leeds</li><li>View on map</li></ul>", "Leeds"),
+    ],
+)
+def test_a_list_of_places_has_places_alone(value: str, place: str) -> None:
+    body = f"<h1>Lamp Keeper</h1><dl><dt>Location</dt><dd>{value}</dd></dl>{TEXT}"
+    assert job(body, "Lamp Keeper", "https://www.quays.example/jobs/1")["location"] == place
