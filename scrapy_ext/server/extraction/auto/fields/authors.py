@@ -215,6 +215,8 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
     of_language = _LEADING_BY_LANGUAGE.get(page.language or "", _LINE_LEADING)
     # In other languages, a text has an author: "Text: Ida Holm".
     vague = _VAGUE_LABEL if page.language in (None, "", "en") else None
+    # Behind the text, such a line is one of a comment.
+    begin = focus.text_begins(NEAR // 2)
     for place, (node, line) in enumerate(page.lines):
         # In brackets, a byline begins the text: "〔記者王大文／台北報導〕".
         bracketed = _BRACKETED.match(line)
@@ -223,7 +225,7 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
             continue
         in_han = not text.isascii() and _HAN_BYLINE.search(text) is not None
         leading = next((each for each in (_LINE_LEADING, of_language) if each.match(text)), None)
-        is_near = abs(focus.distance(node)) <= NEAR // 2 and (focus.heading is not None or place < MAX_DATED_LINES)
+        is_near = -NEAR // 2 <= focus.distance(node) <= begin and (focus.heading is not None or place < MAX_DATED_LINES)
         if leading is None and is_near and behind_date(text):
             leading = _LEADING
         if leading is not None and vague is not None and vague.match(text) and not _has_credit(page, place):

@@ -45,9 +45,6 @@ NEAR: Final = 40
 #: The same for an element that is named a date, where the text has not begun: buttons to share, an image and a summary
 #: may stand before it.
 FAR: Final = 80
-#: Paragraphs of this length, in characters, are text; a summary has no more than so many of them.
-MIN_PARAGRAPH: Final = 80
-SUMMARY: Final = 1
 _DATE_NAME = re.compile(r"\b(?:date|time|datum|fecha|datetime)\b")
 _TITLED: Final = frozenset({"abbr", "span", "time"})
 _NAME_BEFORE_DATE = re.compile(r"(\D{1,60}?)(?:,|\s[|·•–—-])\s(?=\d)")
@@ -124,7 +121,7 @@ class Dates:
     def _shown(self, *, modified: bool) -> Iterator[tuple[float, Date]]:
         """Yield the dates that the page shows and names as wanted, with their distances from the heading."""
         page, focus = self._page, self._focus
-        far = _text_begins(focus)
+        far = focus.text_begins(FAR)
         for node in self._nodes:
             sure = _is_wanted(page, node, modified=modified)
             distance = abs(focus.distance(node))
@@ -151,8 +148,12 @@ class Dates:
                 or (_is_behind_name(text) and not self._is_of_event(text))
             )
         ]
-        near = islice(focus.lines(FAR, FAR), 2 * FAR)
-        lines += [node for node, text in near if behind_date(text) or _is_behind_label(text)]
+        begin, near = focus.text_begins(FAR), islice(focus.lines(FAR, FAR), 2 * FAR)
+        lines += [
+            node
+            for node, text in near
+            if (behind_date(text) and focus.distance(node) <= begin) or _is_behind_label(text)
+        ]
         candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
         return [
             node
@@ -165,7 +166,7 @@ class Dates:
 
         Then they are an event and its place, and no author: ``Konzert Stadthalle, 03.05.2024, 20:00 Uhr``.
         """
-        words = _words_before_date(text)
+        words = _name_before_date(text)
         prose = self._near_text.replace(text, " ")
         return all(word in prose for word in words) and " ".join(words) not in prose
 
@@ -178,7 +179,8 @@ class Dates:
         page = self._page
         for node in islice(page.tree.iter("time"), MAX_NODES):
             date = machine_date(one_line(node.get("datetime"))[:MAX_TEXT_LENGTH])
-            if date and _is_wanted(page, node, modified=modified) is not None and not self._is_of_another(node):
+            is_wanted = _is_wanted(page, node, modified=modified) is not None
+            if date and is_wanted and (modified or not _is_of_change(node)) and not self._is_of_another(node):
                 yield date
 
     def _is_of_another(self, node: HtmlElement) -> bool:
@@ -204,16 +206,6 @@ def _names_date(names: str) -> bool:
     return _DATE_NAME.search(names) is not None and "event" not in names
 
 
-def _text_begins(focus: Focus) -> int:
-    """Return the distance from the heading where the text has begun behind its summary; at most :data:`FAR`."""
-    begun = 0
-    for node, text in focus.lines(0, FAR):
-        begun += node.tag == "p" and len(text) >= MIN_PARAGRAPH
-        if begun > SUMMARY:
-            return focus.distance(node)
-    return FAR
-
-
 def _changed_at(node: HtmlElement, page: Page) -> Date | None:
     """Return the change of a text such as ``May 5, 2024 10:00, Updated 12:00``: on the day that it names before."""
     text = node_text(node, MAX_TEXT_LENGTH)
@@ -231,9 +223,9 @@ def _texts(node: HtmlElement, *, modified: bool) -> tuple[str, ...]:
     text = node_text(node, MAX_TEXT_LENGTH)
     if modified and _has_both(text):
         change = _MODIFIED_WORD.search(text)
-        own = node.get("datetime", "") if _MODIFIED_NAME.search(node.get("itemprop", "").lower()) else ""
+        own = node.get("datetime", "") if _is_of_change(node) else ""
         return (own, text[change.start() :]) if change else ()
-    if not modified and _has_both(text) and _MODIFIED_NAME.search(node.get("itemprop", "").lower()):
+    if not modified and _has_both(text) and any(map(_is_of_change, (node, *node.iter("time")))):
         return (text,)  # The other values are those of the change.
     inner = [time.get("datetime") for time in node.iter("time") if time.get("datetime")]
     # Several times in it are those of several things.
@@ -245,6 +237,10 @@ def _texts(node: HtmlElement, *, modified: bool) -> tuple[str, ...]:
 
 def _titled(node: HtmlElement) -> Date | None:
     return machine_date(one_line(node.get("title"))[:MAX_TEXT_LENGTH]) if node.tag in _TITLED else None
+
+
+def _is_of_change(node: HtmlElement) -> bool:
+    return _MODIFIED_NAME.search(node.get("itemprop", "").lower()) is not None
 
 
 def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
@@ -287,7 +283,7 @@ def _is_behind_name(text: str) -> bool:
 
     Without a sign between, the words are as often those of an event: ``Doors Open 3 May 2024, 18:00``.
     """
-    words = _words_before_date(text)
+    words = _name_before_date(text)
     if not 2 <= len(words) <= MAX_NAME_WORDS or not all(word[:1].isupper() for word in words):
         return False
     name = _NAME_BEFORE_DATE.match(text)
@@ -296,7 +292,7 @@ def _is_behind_name(text: str) -> bool:
     return time is not None and not text[time.end :].strip()
 
 
-def _words_before_date(text: str) -> list[str]:
+def _name_before_date(text: str) -> list[str]:
     name = _NAME_BEFORE_DATE.match(text)
     return name.group(1).split() if name else []
 

@@ -31,6 +31,9 @@ MAX_LINKS: Final = 5
 _WHOLE_PAGE: Final = frozenset({"html", "body", "main"})
 
 
+#: Paragraphs of this length, in characters, are text; a summary has no more than so many of them.
+MIN_PARAGRAPH: Final = 80
+SUMMARY: Final = 1
 #: Names of the parts with comments.
 _COMMENTS = re.compile(
     r"(?:user[-_]?)?comments?(?:[-_]?(?:list|section|area|thread|body|item|box|wrap(?:per)?|content|\d+))?|commentlist"
@@ -165,6 +168,15 @@ class Focus:
             return page.lines
         at, positions = page.order[self.heading], page.line_positions
         return page.lines[bisect_left(positions, at - before) : bisect_right(positions, at + after)]
+
+    def text_begins(self, far: int) -> int:
+        """Return the distance from the heading where the text has begun behind its summary; at most ``far``."""
+        begun = 0
+        for node, text in self.lines(0, far):
+            begun += node.tag == "p" and len(text) >= MIN_PARAGRAPH
+            if begun > SUMMARY:
+                return self.distance(node)
+        return far
 
     def steps_apart(self, node: HtmlElement) -> int:
         """Return how many levels the heading lies below the innermost element that contains it and ``node``."""

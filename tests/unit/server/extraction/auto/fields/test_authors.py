@@ -52,6 +52,11 @@ def test_behind_a_day_of_publication_a_line_names_authors(line: str, names: list
     assert authors(f"<p>{line}</p>") == names
 
 
+def test_a_line_behind_the_text_with_a_day_and_a_name_is_that_of_a_comment() -> None:
+    text = f"<p>{'The wall of the harbour is old. ' * 4}</p>"
+    assert authors(f"{text * 3}<section><h3>Replies</h3><p>May 4, 2024 by Jon Berg</p></section>") == []
+
+
 def test_an_author_of_a_comment_is_not_that_of_the_page() -> None:
     assert authors('<ol class="commentlist"><li><p>By Ida Holm</p><p>So it was.</p></li></ol>') == []
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scrapy_ext.server.extraction.auto import extract
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.page_dates import Dates
 from scrapy_ext.server.extraction.auto.page import Focus
@@ -382,3 +383,11 @@ def test_a_line_whose_words_are_in_the_text_is_that_of_an_event() -> None:
     text = "Das Konzert in der Stadthalle beginnt um acht, und wer zu spät kommt, hört die zweite Hälfte."
     page = Page(f"<html lang=de><h1>The gate</h1><p>{line}</p><p>{text}</p>", "https://example.com/a")
     assert Dates(page, None, Focus(page, "The gate")).published is None
+
+
+def test_the_value_of_a_change_is_not_the_date_of_publication_that_its_text_has() -> None:
+    line = "<time itemprop=dateModified datetime=2024-05-05T10:00>Published May 3, 2024, updated May 5, 2024</time>"
+    item = extract(
+        "article", f"<html lang=en><title>The wall</title><h1>The wall</h1><p>{line}</p>", "https://e.example/a"
+    )
+    assert (item["datePublished"], item["dateModified"]) == ("2024-05-03T00:00:00", "2024-05-05T10:00:00")
