@@ -313,3 +313,11 @@ def test_a_date_behind_from_is_the_date_of_its_post() -> None:
     post = f'<div class="post"><p>from Jan {{0}}, 2024</p>{body}</div>'
     found = extract("forumThread", page("".join(map(post.format, (3, 4, 5)))), URL)["posts"]
     assert [each["datePublished"][:10] for each in found] == ["2024-01-03", "2024-01-04", "2024-01-05"]
+
+
+@pytest.mark.parametrize("name", ["message-info-body", "post-body"])
+def test_texts_of_posts_are_found_by_names_with_information_in_them(name: str) -> None:
+    post = "<div class=post><p>Member no. {n}</p><div class={name}>Lamp {n} burns since the winter.</div></div>"
+    html = "".join(post.format(n=n, name=name) for n in (1, 2, 3))
+    item = extract("forumThread", f"<title>Lamps</title><main><h1>Lamps</h1>{html}</main>", URL)
+    assert [each["text"] for each in item["posts"]] == [f"Lamp {n} burns since the winter." for n in (1, 2, 3)]
