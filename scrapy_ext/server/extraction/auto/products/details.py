@@ -31,6 +31,8 @@ UNSTATED: Final = ""
 MAX_STATEMENTS: Final = 2_000
 #: Longer texts are terms of sale.
 MAX_STATEMENT_LENGTH: Final = 150
+#: Words of a statement behind a label that is about the whole stock: ``Currently out of stock``.
+MAX_PLAIN_WORDS: Final = 4
 MAX_BUTTON_LENGTH: Final = 60
 #: Bounds of a line about availability whose element is not named so: characters, elements before and after the heading.
 MAX_LINE_LENGTH: Final = 60
@@ -97,7 +99,12 @@ def _stated(page: Page, focus: Focus) -> dict[str, int]:
     seen: dict[str, int] = {}
     options = _Options()
     for pair in page.labelled.of(_AVAILABILITY_LABEL):
-        if (state := availability_in(pair.value[:MAX_STATEMENT_LENGTH])) and not focus.elsewhere(pair.node):
+        state = availability_in(pair.value[:MAX_STATEMENT_LENGTH])
+        if state is None or focus.elsewhere(pair.node):
+            continue
+        # More words are about a part, such as one branch: "Out of stock in Leeds". A button shows the rest.
+        is_plain = len(pair.value.split()) <= MAX_PLAIN_WORDS
+        if is_plain or state == IN_STOCK or not _orderable(page, focus):
             seen[state] = min(seen.get(state, MAX_STATEMENTS), abs(focus.distance(pair.node)))
     for node in page.named(*_AVAILABILITY_NAMES)[:MAX_STATEMENTS]:
         text = node_text(node, MAX_STATEMENT_LENGTH + 1)

@@ -908,3 +908,18 @@ def test_an_image_of_noscript_that_counts_readers_is_none() -> None:
     page = "<div class=gallery><img><noscript><img src=/{}></noscript></div><h1>Lamp</h1>"
     assert product(page.format("lamp.jpg"))["mainImage"]["url"].endswith("/lamp.jpg")
     assert "mainImage" not in product(page.format("count.gif width=1 height=1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "availability"),
+    [
+        ("Not available", "OutOfStock"),
+        ("Currently out of stock", "OutOfStock"),
+        ("Out of stock in Leeds, three in York", "InStock"),
+        ("Not available in stores, online only", "InStock"),
+    ],
+)
+def test_a_labelled_statement_about_a_part_leaves_the_decision_to_the_button(text: str, availability: str) -> None:
+    html = f"<h1>Lamp</h1><p class=price>€59.00</p><dl><dt>Availability:</dt><dd>{text}</dd></dl>"
+    assert product(html + "<button>Add to cart</button>")["availability"] == availability
+    assert product(html)["availability"] == "OutOfStock"
