@@ -300,6 +300,22 @@ def test_a_name_that_an_object_has_twice_is_refused_with_its_place(members, name
     assert f"{name}: is given more than once. Send it once." in str(raised.value)
 
 
+def test_names_in_echo_data_may_repeat_and_hide_no_repetition():
+    echo = '{"a": 1, "a": 2}'
+    for data in (echo, f"[{echo}]", '":"', "1", '"["', "[]"):
+        assert parse(f'{{"url": "{URL}", "browserHtml": true, "echoData":{data}}}'.encode()).url == URL
+    members = f'"browserHtml": true, "customAttributes": {echo}, "echoData": {echo}'
+    with pytest.raises(ContractError, match=r"customAttributes\.a: is given more than once"):
+        parse(f'{{"url": "{URL}", {members}}}'.encode())
+
+
+def test_megabytes_of_echo_data_are_not_read_for_repetitions():
+    data = "[" + ",".join(['{"a":0}'] * 250_000) + "]"
+    body = f'{{"url": "{URL}", "browserHtml": true, "echoData": {data}}}'.encode()
+    assert len(rules._without_echo(body)) < 200
+    assert bytes(parse(body).echo_data) == data.encode()
+
+
 def test_the_same_name_in_several_objects_is_no_repetition():
     headers = '[{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]'
     body = (
