@@ -58,18 +58,20 @@ def choose(parameter: str | None, accept: str, among: Collection[Format] = TEXT_
             choices = ", ".join(kind.value for kind in among)
             raise refused("format", f"must be one of {choices}, got {parameter[:60]!r}", "Use one of these.")
         return kind
-    # Of equal ones the first. Any type is JSON lines.
-    return max(_accepted(accept, among), key=itemgetter(0), default=(0.0, Format.JSON_LINES))[1]
+    # Of equal ones the first that is named. Any type is JSON lines.
+    return max(_accepted(accept, among), key=itemgetter(0, 1), default=(0.0, False, Format.JSON_LINES))[2]
 
 
-def _accepted(accept: str, among: Collection[Format]) -> Iterator[tuple[float, Format]]:
-    """Yield the formats of an ``Accept`` header with their qualities, without those that it excludes."""
+def _accepted(accept: str, among: Collection[Format]) -> Iterator[tuple[float, bool, Format]]:
+    """Yield the qualities of an ``Accept`` header, true for a named type, and the formats, without those that it
+    excludes."""
     for part in accept.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        kind = Format.JSON_LINES if name == "*/*" else _BY_CONTENT_TYPE.get(name)
+        is_named = name != "*/*"
+        kind = _BY_CONTENT_TYPE.get(name) if is_named else Format.JSON_LINES
         quality = next((_quality(text[2:]) for text in parameters if text.startswith("q=")), 1.0)
         if kind is not None and kind in among and quality > 0:
-            yield quality, kind
+            yield quality, is_named, kind
 
 
 def _quality(text: str) -> float:

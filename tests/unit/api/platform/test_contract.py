@@ -147,6 +147,8 @@ def test_format_parameter_goes_before_accept():
     assert formats.choose(None, "application/json;q=0") is formats.Format.JSON_LINES
     assert formats.choose(None, "text/plain;charset=utf-8;q=nan, application/json") is formats.Format.TEXT
     assert formats.choose(None, "application/xml;q=0.1, application/json") is formats.Format.JSON
+    assert formats.choose(None, "*/*, application/json, text/csv") is formats.Format.JSON
+    assert formats.choose(None, "*/*, application/json;q=0.9") is formats.Format.JSON_LINES
     assert formats.choose(None, "text/csv; Q=0.5, application/xml;q=0.5, image/png") is formats.Format.CSV
     assert formats.choose(None, "application/xml;q=0, text/csv;q=0.0") is formats.Format.JSON_LINES
     assert formats.choose(None, "application/xml;q=0.9, */*") is formats.Format.JSON_LINES
