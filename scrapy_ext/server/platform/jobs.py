@@ -115,7 +115,7 @@ async def _run(call: Call) -> Response:
 async def _spider_of(call: Call, project: int, form: Form) -> str:
     """Return the name of the spider that ``spider``, ``jobq_id`` or both of them name."""
     name = form.get("spider")
-    if form.get("jobq_id") is None:
+    if not form.get("jobq_id"):
         if not name:
             raise refused("spider", "is required unless jobq_id is given", "Send the spider's name.")
         return name

@@ -69,6 +69,7 @@ async def test_a_spider_and_a_number_must_be_of_the_same_spider(http: Http, proj
     await run(http, project, "a")
     await run(http, project, "b")
     assert await run(http, project, "b", jobq_id="2", n="1") == f"{project}/2/2"
+    assert await run(http, project, "b", jobq_id="", n="2") == f"{project}/2/3"
     for spider, number, said in (
         ("a", "2", "jobq_id: 2 is the spider b, and spider is a"),
         ("a", "9", "jobq_id: 9 is no"),
