@@ -122,7 +122,9 @@ class Command(ScrapyCommand):
         super().process_options([], opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # Scrapy's signature
-        self.exitcode = opts.chosen.run(cast("Settings", self.settings), opts.parsed)
+        from scrapy_ext.commands.subcommand import run_subcommand
+
+        self.exitcode = run_subcommand(opts.chosen, cast("Settings", self.settings), opts.parsed)
 
 
 def _unknown(name: str | None) -> str:

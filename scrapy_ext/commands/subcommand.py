@@ -162,19 +162,25 @@ def with_platform(show: Show, *, runner: bool = False) -> RunCommand:
             settings.set(names.PLATFORM_PROJECT.name, options.project, priority="cmdline")
         try:
             return asyncio.run(with_client(settings, options))
-        except BrokenPipeError:
-            _discard_output()  # The reader of the pipe has closed it.
         except KeyboardInterrupt:
             _discard_output()
             return INTERRUPTED
-        except OutputError as error:
-            _discard_output()
-            return failed(options.command, error)
         except (CommandError, PlatformError, EmbeddedServerError, SettingError, ContractError) as error:
             return failed(options.command, error)
-        return OK
 
     return run
+
+
+def run_subcommand(chosen: Subcommand, settings: BaseSettings, options: argparse.Namespace) -> int:
+    """Run a subcommand and return its exit code, also where its output cannot be written."""
+    try:
+        return chosen.run(settings, options)
+    except BrokenPipeError:
+        _discard_output()  # The reader of the pipe has closed it.
+    except OutputError as error:
+        _discard_output()
+        return failed(options.command, error)
+    return OK
 
 
 def platform_command(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,16 @@ def test_looking_at_keys_makes_no_store(tmp_path: Path) -> None:
         assert (code, out) == (1, "")
         assert "There is no store" in error
     assert not (tmp_path / "data").exists()
+
+
+def test_a_full_disk_and_a_closed_pipe_are_no_traceback(tmp_path: Path) -> None:
+    assert run(tmp_path / "data", "add", "reports")[0] == 0
+    command = f"{sys.executable} -m scrapy platform keys list --json --data {tmp_path / 'data'}"
+
+    def ended(shell: str) -> tuple[int, str]:
+        done = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    code, error = ended(f"{command} >/dev/full")
+    assert (code, error.count("\n"), "No space left on device" in error) == (1, 1, True)
+    assert ended(f"{command} | true") == (0, "")
