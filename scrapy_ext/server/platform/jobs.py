@@ -20,6 +20,7 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.worker_bounds import BOUNDS_HELP, BOUNDS_PATTERN, JOB_WORKERS, bounds_of
 from scrapy_ext.api.violations import refused
+from scrapy_ext.server.auth.credentials import key_in
 from scrapy_ext.server.http import schemas
 from scrapy_ext.server.http.answers import json, not_found
 from scrapy_ext.server.http.call import Call
@@ -96,7 +97,9 @@ _RUN: Final = _form(
     "POST /api/schedule.json", "The same as run.json.", schemas.value("The job.", _ADDED), body=_RUN, action=Action.RUN
 )
 async def _run(call: Call) -> Response:
-    form = Form(await call.form())
+    # The key of the caller, which some clients also send in the form, is no argument: those are stored in the clear.
+    key = key_in(call.header(b"authorization") or "") or call.query.get("apikey", "")
+    form = Form([field for field in await call.form() if field != ("apikey", key)])
     project = form.key_number("project")
     spider = await _spider_of(call, project, form)
     check_name("spider", spider)

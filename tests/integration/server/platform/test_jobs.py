@@ -55,6 +55,11 @@ async def test_any_other_field_of_the_form_is_an_argument_of_the_spider(http: Ht
     assert (await http.get(f"/jobs/{key}/spider_args")).json == arguments
 
 
+async def test_the_key_of_the_caller_in_the_form_is_not_stored(http: Http, server: RunningServer, project: int) -> None:
+    key = await run(http, project, apikey=server.platform_key, colour="red")
+    assert (await http.get(f"/jobs/{key}/spider_args")).json == {"colour": "red"}
+
+
 async def test_the_same_run_twice_is_refused_while_the_first_is_active(http: Http, project: int) -> None:
     key = await run(http, project, page="1")
     again = await http.post("/api/run.json", {"project": str(project), "spider": "books", "page": "1"})
