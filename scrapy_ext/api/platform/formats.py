@@ -107,11 +107,12 @@ def csv_options(parameters: Mapping[str, str]) -> CsvOptions:
     )
     if faults:
         raise ContractError(faults)
+    quote = parameters.get("quote", '"')
     return CsvOptions(
         fields,
         is_true(parameters.get("include_headers")),
         parameters.get("sep", ","),
-        quote := parameters.get("quote", '"'),
+        quote,
         parameters.get("escape", quote),
         parameters.get("lineend", "\n"),
     )
