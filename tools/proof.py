@@ -111,15 +111,17 @@ class ProofError(Exception):
 
 
 class Results:
-    """The last result of each step, in a file that is replaced as a whole."""
+    """The last result of each step, in a file that is replaced as a whole; runs of different steps may share it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        stored: dict[str, list[Any]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        self._of = {name: Result(*values) for name, values in stored.items()}
+
+    def _all(self) -> dict[str, Result]:
+        stored: dict[str, list[Any]] = json.loads(self._path.read_text("utf-8")) if self._path.exists() else {}
+        return {name: Result(*values) for name, values in stored.items()}
 
     def get(self, step: Step) -> Result | None:
-        return self._of.get(step.name)
+        return self._all().get(step.name)
 
     def has_passed(self, step: Step, tree: str, scale: float) -> bool:
         """Return true if this command has passed on this tree."""
@@ -127,9 +129,8 @@ class Results:
         return result is not None and result.passed and result.tree == tree and result.command == step.shown(scale)
 
     def keep(self, step: Step, result: Result) -> None:
-        self._of[step.name] = result
-        part = self._path.with_suffix(".part")
-        part.write_text(json.dumps(self._of, indent=1) + "\n", "utf-8")
+        part = self._path.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps({**self._all(), step.name: result}, indent=1) + "\n", "utf-8")
         part.replace(self._path)
 
 

@@ -66,6 +66,8 @@ def _test_steps(case: Operation, server: RunningServer, tmp_path: Path, site: st
         path.write_text(text.replace("{site}", site))
     environment = {
         **os.environ,
+        # A shell's programs as well are those of this Python.
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
         "PLATFORM_URL": server.url,
         "PLATFORM_API_KEY": server.platform_key,
         "PLATFORM_PROJECT": str(1 + CASES.index(case)),

@@ -55,6 +55,14 @@ def test_results_are_there_in_the_next_process(results: Results, tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
 
 
+def test_two_runs_of_different_steps_keep_the_results_of_both(results: Results, tmp_path: Path) -> None:
+    other = Results(tmp_path / "results.json")
+    results.keep(STEP, PASSED)
+    other.keep(STEPS[0], PASSED._replace(command="make check"))
+    assert results.get(STEPS[0]) is not None
+    assert other.get(STEP) == PASSED
+
+
 def test_each_step_has_a_row_and_one_without_a_result_is_not_run(results: Results) -> None:
     results.keep(STEP, PASSED)
     page = proof.page(results, "abc1234567", "tree")

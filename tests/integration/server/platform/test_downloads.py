@@ -158,16 +158,18 @@ async def test_a_download_takes_little_memory_whatever_its_length(tmp_path: Path
     with RunningServer(tmp_path / "data", options=["--no-runner"]) as server:
         async with Http(server.url, server.platform_key) as http:
             key = await stored(http, 1, [])
-            for first in range(0, 120_000, 10_000):
+            for first in range(0, 240_000, 10_000):
                 items = [
                     {"n": n, "text": f"text {n} " * 20, "tags": [n], "o": {"p": n / 2}}
                     for n in range(first, first + 10_000)
                 ]
                 assert (await http.post(f"/items/{key}?start={first}", items)).status == 200
-            assert (await http.get(f"/items/{key}?format=jl")).status == 200
+            # What its libraries take first is theirs, and depends on how the system maps their files.
+            short = await stored(http, 1, items[:100])
+            assert (await http.get(f"/items/{short}?format={form}")).status == 200
             before = peak(server)
             assert (await http.get(f"/items/{key}?format={form}")).status == 200
-            assert peak(server) - before < 100 * 1024 * 1024
+            assert peak(server) - before < 60 * 1024 * 1024
 
 
 def peak(server: RunningServer) -> int:
