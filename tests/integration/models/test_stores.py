@@ -106,6 +106,8 @@ def test_a_written_history_is_one_of_the_model(stores: StoreWorld, written: str)
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.long(keep=1)
+# In full, thousands of calls that lose their connections: minutes, and more on a busy machine.
+@pytest.mark.timeout(3600)
 def test_every_history_of_a_store_is_one_of_its_model(
     stores: StoreWorld, name: str, pytestconfig: pytest.Config
 ) -> None:

@@ -37,6 +37,8 @@ class Worker:
     used: int = 0
     granted: int = 0
     sent: int = 0
+    #: The answer to its last report was lost: it may have been granted more than it knows.
+    is_unsure: bool = False
     #: Report whose answer was lost, and which comes a second time.
     lost: list[Report] = field(default_factory=list)
 
@@ -95,6 +97,7 @@ class Shares(RuleBasedStateMachine):
         answer = self._send(report)
         permit, grant = answer.permits[DOMAIN], answer.grants["requests"]
         self.starts += [self.now + start for start in permit.starts]
+        worker.is_unsure = lost
         if lost:
             worker.lost.append(report)
             return
@@ -146,7 +149,7 @@ class Shares(RuleBasedStateMachine):
         other.number += 1
         silent = (Silent(killed.attempt, killed.number),)
         self._send(Report(job=str(self.key), attempt=other.attempt, number=other.number, silent=silent))
-        self.killed += BUDGET - killed.used if killed.lost else killed.granted - killed.used
+        self.killed += BUDGET - killed.used if killed.is_unsure else killed.granted - killed.used
         self.workers[who] = self._joined()
 
     def teardown(self) -> None:
