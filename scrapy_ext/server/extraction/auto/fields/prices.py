@@ -51,6 +51,8 @@ _FACTORS: Final = {"thousand": 10**3, "million": 10**6, "lakh": 10**5, "crore": 
 #: Between a sign and the number after it, and between a number and the sign after it.
 _LEADS = re.compile(r"\s?[.:(]?\s?")
 _FOLLOWS = re.compile(r"\s?(?:/-)?\s?\(?")
+#: Between a sign and a code.
+_BESIDE: Final = frozenset(("", " ", "(", " ("))
 #: Between the ends of a range.
 _RANGE, _AND = (re.compile(rf"\s?(?:{_WORDS.text(name)})\s?", re.IGNORECASE) for name in ("range", "and"))
 _BETWEEN = re.compile(rf"(?:{_WORDS.text('between')})\s*$", re.IGNORECASE)
@@ -130,7 +132,7 @@ def _read(text: str) -> tuple[str, tuple[Amount, ...]]:
     """Return a text as it is read, and its numbers with their currencies."""
     text = _RAISED_CENTS.sub(lambda match: f"{match[1]}{',' if match[2] == '.' else '.'}{match[3]}", normalised(text))
     text = _COLON_CENTS.sub(r"\1,\2", text)
-    return text, tuple(part for part in _joined(text, list(_parts(text))) if isinstance(part, Amount))
+    return text, tuple(part for part in _joined(text, _named(text, list(_parts(text)))) if isinstance(part, Amount))
 
 
 def _parts(text: str) -> Iterator[Amount | _Sign]:
@@ -159,8 +161,6 @@ def _joined(text: str, parts: list[Amount | _Sign]) -> list[Amount | _Sign]:
     for index, sign in enumerate(parts):
         if not isinstance(sign, _Sign):
             continue
-        if _names_next(text, parts, index):
-            continue
         left, right = (parts[at] if 0 <= at < len(parts) else None for at in (index - 1, index + 1))
         left = left if isinstance(left, Amount) and _FOLLOWS.fullmatch(text, left.end, sign.start) else None
         right = right if isinstance(right, Amount) and _LEADS.fullmatch(text, sign.end, right.start) else None
@@ -179,18 +179,25 @@ def _joined(text: str, parts: list[Amount | _Sign]) -> list[Amount | _Sign]:
     return parts
 
 
-def _names_next(text: str, parts: list[Amount | _Sign], index: int) -> bool:
-    """Make the code before a sign that countries share its currency: ``CAD $20``. Return whether it is one."""
-    before, sign = parts[index - 1] if index else None, parts[index]
-    following = parts[index + 1] if index + 1 < len(parts) else None
-    if not isinstance(sign, _Sign) or not isinstance(following, _Sign) or not may_mean(following.text, sign.text):
-        return False
-    if isinstance(before, Amount) and _FOLLOWS.fullmatch(text, before.end, sign.start):
-        return False
-    if text[sign.end : following.start].strip():
-        return False
-    parts[index + 1] = _Sign(sign.text, following.start, following.end)
-    return True
+def _named(text: str, parts: list[Amount | _Sign]) -> list[Amount | _Sign]:
+    """Join a sign that countries share with the code beside it, which says whose it is: ``CAD $20``, ``20 $ CAD``."""
+    named: list[Amount | _Sign] = []
+    for index, part in enumerate(parts):
+        sign = named[-1] if named else None
+        if not isinstance(part, _Sign) or not isinstance(sign, _Sign) or text[sign.end : part.start] not in _BESIDE:
+            named.append(part)
+            continue
+        before = named[-2] if len(named) > 1 else None
+        after = parts[index + 1] if index + 1 < len(parts) else None
+        follows = isinstance(before, Amount) and _FOLLOWS.fullmatch(text, before.end, sign.start)
+        leads = isinstance(after, Amount) and _LEADS.fullmatch(text, part.end, after.start)
+        if may_mean(part.text, sign.text) and not follows:
+            named[-1] = _Sign(sign.text, part.start, part.end)
+        elif may_mean(sign.text, part.text) and follows and not (leads and not _is_followed(text, parts, index + 1)):
+            named[-1] = _Sign(part.text, sign.start, part.end)
+        else:
+            named.append(part)
+    return named
 
 
 def _is_cents(text: str, left: Amount, sign: _Sign, right: Amount) -> bool:
