@@ -60,6 +60,8 @@ _DATE_NAMES: Final = _VOCABULARY.words("date_names")
 _PUBLISHED_NAME, _MODIFIED_NAME = _VOCABULARY.patterns("published_name", "modified_name")
 _MODIFIED_WORD, _PUBLISHED_WORD = _VOCABULARY.patterns("modified_word", "published_word", flags=re.IGNORECASE)
 _DATE_LABELS: Final = frozenset(_VOCABULARY.words("date_labels"))
+#: Words for the last day of something before its date, perhaps with the day of the week between.
+_DEADLINE = re.compile(rf"\b(?:{load_vocabulary('jobs').text('deadline')})\W{{0,3}}(?:\w+\W{{0,3}})?$", re.IGNORECASE)
 _PAGE_CHANGED = _VOCABULARY.pattern("page_changed", re.IGNORECASE)
 #: The day in an address, in steps of the path or in one, before the step of the article.
 _DAY_OF_PATH = re.compile(r"/((?:19|20)\d\d)([/-])(\d\d)\2(\d\d)/[^/]+")
@@ -247,6 +249,8 @@ def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
     """Return True for a node named as the wanted date, False for just a date, None for the other one."""
     names, text = page.names(node), node_text(node, MAX_TEXT_LENGTH)
     both = _has_both(text)
+    if _is_of_deadline(node, text):
+        return None
     is_modified = not both and bool(_MODIFIED_NAME.search(names) or _MODIFIED_WORD.search(text))
     if modified:
         return True if both or is_modified else None
@@ -256,6 +260,13 @@ def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
     if named or _is_behind_label(text):
         return True
     return any(_is_published_label(each) for each in (_label_of(node), _before_date(text)))
+
+
+def _is_of_deadline(node: HtmlElement, text: str) -> bool:
+    """Return whether the first date of a node is the last day of something: ``Application deadline: 3 May 2024``."""
+    date = WRITTEN.search(in_ascii_digits(text))
+    label = text[: date.start()] or _label_of(node) if date else ""
+    return _DEADLINE.search(label[-MAX_LABEL_LENGTH:]) is not None
 
 
 def _has_both(text: str) -> bool:

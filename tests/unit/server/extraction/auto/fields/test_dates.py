@@ -378,6 +378,21 @@ def test_a_date_is_read_with_the_words_around_it(language: str, line: str, publi
     assert date.iso == published
 
 
+@pytest.mark.parametrize(
+    ("language", "line", "published"),
+    [
+        ("en", "Application deadline: 3 May 2024", None),
+        ("fr", "Date limite mardi 3 mai 2024", None),
+        ("de", "Bewerbungsschluss: Freitag, 3. Mai 2024", None),
+        ("en", "Posted May 1, 2024. Apply by May 3, 2024", "2024-05-01"),
+    ],
+)
+def test_the_last_day_of_something_is_no_date_of_publication(language: str, line: str, published: str | None) -> None:
+    page = Page(f"<html lang={language}><h1>A</h1><p class=meta>{line}</p><p>{TEXT}</p>", "https://example.com/a")
+    date = Dates(page, None, Focus(page, "A")).published
+    assert (date and date.iso[:10]) == published
+
+
 def test_a_line_whose_words_are_in_the_text_is_that_of_an_event() -> None:
     line = "Konzert Stadthalle, 03.05.2024, 20:00 Uhr"
     text = "Das Konzert in der Stadthalle beginnt um acht, und wer zu spät kommt, hört die zweite Hälfte."
