@@ -39,14 +39,16 @@ class _Piece(NamedTuple):
 
     text: str
     url: str | None
-    #: Whether it is in an element that markup calls a breadcrumb.
+    #: Whether it is in an element that markup calls a breadcrumb, and whether it is in an item of a list.
     marked: bool
+    listed: bool
 
 
 @dataclass
 class _Entry:
     crumb: Crumb
     marked: bool
+    listed: bool
     #: The separator that follows.
     separator: str | None
 
@@ -66,7 +68,7 @@ def _pieces(node: HtmlElement, base_url: str, depth: int, *, in_list: bool, mark
         return
     if node.tag == "a" or len(node) == 0:
         text = html_text.extract_text(node, guess_layout=False) or (node.get("title") or "").strip()
-        yield _Piece(text, _address(node, base_url), marked)
+        yield _Piece(text, _address(node, base_url), marked, in_list)
         return
     is_list = node.tag in ("ul", "ol")
     if depth >= MAX_DEPTH or (is_list and (in_list or _is_menu(node))):
@@ -75,7 +77,7 @@ def _pieces(node: HtmlElement, base_url: str, depth: int, *, in_list: bool, mark
     marked = marked or any(name in kind for name in _MARKED)
     for child in node:
         yield from _pieces(child, base_url, depth + 1, in_list=in_list or is_list, marked=marked)
-        yield _Piece(child.tail or "", None, marked)
+        yield _Piece(child.tail or "", None, marked, in_list)
 
 
 def _is_menu(node: HtmlElement) -> bool:
@@ -103,7 +105,7 @@ def _entries(pieces: Iterator[_Piece]) -> list[_Entry]:
         if before and entries and not entries[-1].separator:
             entries[-1].separator = before
         if words or piece.url:
-            entries.append(_Entry(Crumb(" ".join(words) or None, piece.url), piece.marked, after))
+            entries.append(_Entry(Crumb(" ".join(words) or None, piece.url), piece.marked, piece.listed, after))
     return entries
 
 
@@ -128,7 +130,10 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _of_trail(entries: Sequence[_Entry]) -> list[_Entry]:
-    """Return the entries that are marked, or else have the most frequent separator beside them."""
+    """Return the entries that are marked, or else have the most frequent separator beside them.
+
+    Of a list they are all its items, which need no separator.
+    """
     marked = [index for index, entry in enumerate(entries) if entry.marked]
     if marked:
         # Those before and behind are often the home page and the page itself, which need no markup.
@@ -139,7 +144,9 @@ def _of_trail(entries: Sequence[_Entry]) -> list[_Entry]:
         return list(entries)
     ((main, _),) = separators.most_common(1)
     befores = [None, *(entry.separator for entry in entries)]
-    return [entry for entry, before in zip(entries, befores, strict=False) if main in (entry.separator, before)]
+    pairs = list(zip(entries, befores, strict=False))
+    is_list = any(entry.listed and entry.separator == main for entry in entries)
+    return [entry for entry, before in pairs if main in (entry.separator, before) or (is_list and entry.listed)]
 
 
 def _without_way_back(crumbs: list[Crumb]) -> list[Crumb]:

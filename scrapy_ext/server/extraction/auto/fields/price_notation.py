@@ -45,12 +45,16 @@ _KANJI: Final = {digit: value for value, digits in enumerate(_DIGITS_OF_KANJI) f
 _EAST_ASIAN: Final = "".join((*_POWERS, *_KANJI))
 _EAST_ASIAN_PART = re.compile(rf"(\d[\d,]*(?:\.\d+)?)|([{_EAST_ASIAN}])")
 
+#: Signs for ten thousand and its powers.
+TEN_THOUSANDS: Final = "".join(sign for sign, value in _POWERS.items() if value >= 10_000)
+
 #: The other end of a range: of ``25万-30万円``, only the end has the currency.
 _END_OF_RANGE: Final = rf"\s?[-–—~]\s?\d[\d,.]{{0,12}}[{''.join(_POWERS)}][\d,{''.join(_POWERS)}]{{0,12}}"
-#: A number: of East Asia before a currency; grouped or plain, with decimals or the dash of no cents; a fraction alone.
+#: A number: of East Asia beside a currency; grouped or plain, with decimals or the dash of no cents; a fraction alone.
 NUMBER: Final = rf"""
 (?:\d[\d,.]{{0,20}}\ ?)?[{_EAST_ASIAN}][{_EAST_ASIAN}\d,]{{0,30}}(?:\ [\d,]{{1,20}}[{"".join(_POWERS)}]?)?
  (?=(?:{_END_OF_RANGE})?\s?[円元원圓圆块塊])
+|(?:(?<=[¥￥₩])|(?<=[¥￥₩]\ ))\d[\d,.]{{0,20}}[{TEN_THOUSANDS}][{_EAST_ASIAN}\d,]{{0,30}}
 |(?:\d{{1,3}}(?:(?P<group>[ .,'٬_])\d{{3}})(?:(?P=group)\d{{3}})*(?!\d)|\d{{1,2}}(?:,\d\d)+,\d{{3}}(?!\d)|\d+)
  (?:[.,٫·]\d{{1,4}}(?!\d)|[.,٫]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{2}}
  |[.,][-–—−=]{{1,2}}(?!\d|\ \d\d?\.\ ?[^\W\d])|[.,]\ [-–—−=]{{1,2}}(?!\ ?\d)

@@ -22,6 +22,7 @@ from scrapy_ext.server.extraction.auto.fields.price_notation import (
     REDUCED,
     SIGN,
     SIGNS_AFTER,
+    TEN_THOUSANDS,
     WESTERN_LETTER,
     Place,
     Role,
@@ -58,10 +59,13 @@ _RANGE, _AND = (re.compile(rf"\s?(?:{_WORDS.text(name)})\s?", re.IGNORECASE) for
 _BETWEEN = re.compile(rf"(?:{_WORDS.text('between')})\s*$", re.IGNORECASE)
 #: The words before two amounts, first the former price: ``de 20 € por 15 €``.
 _REDUCED: Final = frozenset(f"{[before]}{[between]}" for before, between in REDUCED)
-#: After a number: parts of a date, a time or a fraction; a percentage.
-_NO_MONEY = re.compile(rf"[.:/]\d|\s?(?:{_WORDS.text('percent')})", re.IGNORECASE)
+#: After a number: parts of a date, a time or a fraction; a percentage; ten thousands without a currency.
+_NO_MONEY = re.compile(rf"[.:/]\d|\s?(?:{_WORDS.text('percent')})|[{TEN_THOUSANDS}]", re.IGNORECASE)
 _DIGIT = re.compile(r"[\d〇零一二三四五六七八九十百千万]")
 _DECIMALS = re.compile(r"[.,٫]\d\d$")
+#: A whole number, plain or grouped.
+_WHOLE = re.compile(r"\d+|\d{1,3}(?:([ .,'])\d{3})(?:\1\d{3})*")
+_NO_DIGITS = re.compile(r"\D")
 _AFTER_CENTS = re.compile(r"\s*(?:[)*,]|$)")
 #: The dash of no cents. Of numbers that are no money, none has one.
 _NO_CENTS = re.compile(r"[.,] ?[-–—−=]{1,2}$")
@@ -165,7 +169,7 @@ def _joined(text: str, parts: list[Amount | _Sign]) -> list[Amount | _Sign]:
         left = left if isinstance(left, Amount) and _FOLLOWS.fullmatch(text, left.end, sign.start) else None
         right = right if isinstance(right, Amount) and _LEADS.fullmatch(text, sign.end, right.start) else None
         if left and right and _is_cents(text, left, sign, right):
-            left.raw, left.end = f"{left.raw}.{right.raw}", right.end
+            left.raw, left.end = f"{_NO_DIGITS.sub('', left.raw)}.{right.raw}", right.end
             parts[index + 1], right = sign, None
         owner = (
             _owner(left, sign, right, followed=_is_followed(text, parts, index + 1))
@@ -201,10 +205,14 @@ def _named(text: str, parts: list[Amount | _Sign]) -> list[Amount | _Sign]:
 
 
 def _is_cents(text: str, left: Amount, sign: _Sign, right: Amount) -> bool:
-    """Return whether a sign stands where the decimal sign does: ``35€99``."""
+    """Return whether a sign stands where the decimal sign does: ``35€99``, ``1.299€99``."""
     glued = left.end == sign.start and sign.end == right.start
     whole = (
-        left.raw.isdigit() and left.sign is None and len(right.raw) == 2 and right.raw.isdigit() and right.factor == 1
+        _WHOLE.fullmatch(left.raw) is not None
+        and left.sign is None
+        and len(right.raw) == 2
+        and right.raw.isdigit()
+        and right.factor == 1
     )
     return whole and sign.text in SIGNS_AFTER and (glued or _AFTER_CENTS.match(text, right.end) is not None)
 

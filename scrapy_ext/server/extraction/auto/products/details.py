@@ -74,7 +74,7 @@ def availability_on(page: Page, focus: Focus, *, priced: bool, unclear: bool = F
     if _only_disabled(page, focus):
         # A script may enable a button of a page that none has changed yet.
         return OUT_OF_STOCK if page.styles.styled or not _SCRIPT.search(page.source) else None
-    return IN_STOCK if priced else None
+    return IN_STOCK if priced and next(_promises(page, focus), None) is None else None
 
 
 def stated_availability(page: Page, focus: Focus, *, unclear: bool = False) -> str | None:
@@ -137,13 +137,22 @@ def _out_of_stock_in_lines(page: Page, focus: Focus) -> bool:
 def _promises_word(page: Page, focus: Focus) -> bool:
     """Return whether a button by the heading promises word of the return of the product, which cannot be ordered."""
     return any(
-        len(text) <= MAX_BUTTON_LENGTH
+        part.tag in _LABELLED_BUTTONS
+        for node in _promises(page, focus)
+        for part in (node, *islice(node.iterancestors(), 2))
+    )
+
+
+def _promises(page: Page, focus: Focus) -> Iterator[HtmlElement]:
+    """Yield the lines by the heading that promise word of the return of the product, buttons and others."""
+    return (
+        node
+        for node, text in focus.lines(0, LINES_AFTER_HEADING)
+        if len(text) <= MAX_BUTTON_LENGTH
         and _NOTIFY.search(text)
         and not PRICE_NAME.search(text.lower())
-        and any(part.tag in _LABELLED_BUTTONS for part in (node, *islice(node.iterancestors(), 2)))
         and not _hidden(page, node)
         and not _is_of_another(focus, node)
-        for node, text in focus.lines(0, LINES_AFTER_HEADING)
     )
 
 

@@ -34,6 +34,16 @@ def test_separators_are_no_breadcrumbs(separator: str) -> None:
             id="menus in lists are left out",
         ),
         pytest.param(
+            "<ol><li><a href=/>Home</a></li><li><a href=/a>A</a> › </li><li><a href=/b>B</a></li><li>C</li></ol>",
+            ["Home=/", "A=/a", "B=/b", "C="],
+            id="the items of a list need no separator",
+        ),
+        pytest.param(
+            "<div><a href=/>Home</a> › <a href=/a>A</a> <a href=/print>Print</a></div>",
+            ["Home=/", "A=/a"],
+            id="a link beside a trail is left out",
+        ),
+        pytest.param(
             "<div><a href=/>Home</a><ul class='drop-down'><li><a href=/o>O</a></ul><a href=/a>A</a><button>B</button>",
             ["Home=/", "A=/a"],
             id="drop-downs and buttons are left out",

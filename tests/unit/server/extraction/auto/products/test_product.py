@@ -315,6 +315,11 @@ def test_a_button_or_a_sentence_about_something_else_does_not_make_a_product_out
     assert product(html, "<title>Lamp</title>")["availability"] == availability
 
 
+def test_a_line_that_promises_word_and_is_no_button_leaves_the_availability_open() -> None:
+    html = '<h1>Lamp</h1><p class="price">$5.00</p><p>Notify me when available</p>'
+    assert "availability" not in product(html, "<title>Lamp</title>")
+
+
 def test_availability_that_the_page_contradicts_itself_on_is_left_out() -> None:
     html = '<h1>Lamp</h1><p class="stock">In stock</p><p class="stock">Sold out</p>'
     assert "availability" not in product(html, "<title>Lamp</title>")
