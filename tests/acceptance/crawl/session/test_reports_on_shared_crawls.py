@@ -228,5 +228,7 @@ def test_the_items_of_all_workers_count_for_a_limit_that_none_of_them_reaches_al
     assert crawl.reason == "closespider_itemcount"
     metadata = shared.metadata()
     assert metadata["close_reason"] == "closespider_itemcount"
-    assert metadata["frameworkstats"]["item_scraped_count"] == len(shared.items()) == 32
+    # All 32 come before the limit is noticed, unless a page still waits then.
+    assert metadata["frameworkstats"]["item_scraped_count"] == len(shared.items())
+    assert 30 <= len(shared.items()) <= 32
     assert max(Counter(item["process"] for item in shared.items()).values()) < 30
