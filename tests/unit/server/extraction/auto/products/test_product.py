@@ -315,6 +315,14 @@ def test_a_button_or_a_sentence_about_something_else_does_not_make_a_product_out
     assert product(html, "<title>Lamp</title>")["availability"] == availability
 
 
+def test_raised_cents_behind_thousands_are_those_of_the_price() -> None:
+    html = (
+        "<h1>Lave-linge</h1><div class=price>1 299<sup>€00</sup></div><div>dont 12,00 € d'éco-participation</div>"
+        "<button>Ajouter au panier</button>"
+    )
+    assert product(html, "<title>Lave-linge</title>")["price"] == "1299.00"
+
+
 def test_a_line_that_promises_word_and_is_no_button_leaves_the_availability_open() -> None:
     html = '<h1>Lamp</h1><p class="price">$5.00</p><p>Notify me when available</p>'
     assert "availability" not in product(html, "<title>Lamp</title>")
