@@ -35,7 +35,10 @@ _KEY_LAST: Final = re.compile(rb',?"_key":"([0-9/]{1,90})"\}\s*$')
 _KEY_FIRST: Final = re.compile(rb'^\{"_key":"([0-9/]{1,90})",?')
 #: Characters of the name of a missing field.
 _SHOWN: Final = 60
-_NO_MATCH: Final = "No {} meets the conditions. Names of fields must be as the {}s have them, also in case."
+_NO_MATCH: Final = (
+    "No {} meets the conditions. Names of fields must be as the {}s have them, also in case. Numbers in texts, such as "
+    "the price of a product, are compared by num> and its like alone."
+)
 #: Records from the end that the first step to the last ones reads, and how many times as many the next one does.
 _FIRST_SPAN: Final = 1000
 _MORE: Final = 8
@@ -46,8 +49,9 @@ Conditions = Annotated[
     Meta(
         max_length=20,
         description="Conditions that all must be met: [field, operator, [arguments]]. Operators: = != > >= < <= "
-        "contains icontains matches haselement hasnotelement exists notexists isempty isnotempty. Example: "
-        '[["price", ">", [20]], ["name", "icontains", ["lamp"]]].',
+        "num= num!= num> num>= num< num<= (also of numbers in texts, such as the price of a product) contains "
+        "icontains matches haselement hasnotelement exists notexists isempty isnotempty. Example: "
+        '[["price", "num>", [20]], ["name", "icontains", ["lamp"]]].',
     ),
 ]
 
