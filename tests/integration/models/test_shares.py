@@ -11,6 +11,7 @@ from tests.support.models.worlds import StoreWorld
 
 
 @pytest.mark.long(keep=1)
+# In full, minutes, and more on a busy machine.
 @pytest.mark.timeout(3600)
 def test_workers_never_exceed_a_limit_a_delay_or_a_budget(
     stores: StoreWorld, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
