@@ -19,7 +19,7 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 #: Elements within a line of text: they begin no block.
 INLINE: Final = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "code", "data", "del", "dfn", "em", "font",
-    "i", "img", "ins", "kbd", "label", "mark", "nobr", "picture", "q", "rp", "rt", "ruby", "s", "samp", "small",
+    "i", "img", "ins", "kbd", "label", "mark", "nobr", "picture", "q", "s", "samp", "small",
     "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 })  # fmt: skip
 _UNREAD: Final = frozenset(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Elements without text for readers.
 UNREAD: Final = frozenset({
     "head", "title", "meta", "link", "script", "style", "base", "iframe", "audio", "canvas", "datalist", "select",
-    "textarea", "input", "template", "noembed", "noframes", "rp",
+    "textarea", "input", "template", "noembed", "noframes",
 })  # fmt: skip
 #: Elements around a picture that are parts of it: whether it is content is for what is around them to say.
 _OF_PICTURES: Final = frozenset({"a", "figure", "figcaption", "picture", "span", "img"})

@@ -47,7 +47,7 @@ from scrapy_ext.server.extraction.auto.page.text import whole_number
 _INLINE: Final = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "button", "cite", "code", "data", "del", "dfn", "em",
     "font", "i", "img", "ins", "kbd", "label", "mark", "meter", "nobr", "output", "picture", "progress", "q", "rb",
-    "rt", "ruby", "s", "samp", "small", "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
+    "s", "samp", "small", "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
     "video", "wbr",
 })  # fmt: skip
 _STYLES: Final = {

@@ -13,10 +13,10 @@ from lxml.html import HtmlElement, defs
 
 #: Elements that are text, or stand in text as a letter does.
 INLINE: Final = defs.special_inline_tags | frozenset({
-    "abbr", "audio", "b", "bdi", "button", "canvas", "cite", "code", "data", "datalist", "del", "dfn", "em", "i",
-    "input", "ins", "kbd", "label", "link", "mark", "math", "meta", "meter", "noscript", "output", "picture",
-    "progress", "ruby", "s", "samp", "select", "slot", "small", "strong", "svg", "template", "textarea", "time", "u",
-    "var", "video", "wbr",
+    "abbr", "acronym", "audio", "b", "bdi", "big", "blink", "button", "canvas", "cite", "code", "data", "datalist",
+    "del", "dfn", "em", "i", "input", "ins", "kbd", "label", "link", "mark", "math", "meta", "meter", "noscript",
+    "output", "picture", "progress", "s", "samp", "select", "slot", "small", "source", "strike", "strong", "svg",
+    "template", "textarea", "time", "track", "tt", "u", "var", "video", "wbr",
 })  # fmt: skip
 #: Elements that begin a new line. Unknown ones do not.
 BLOCKS: Final = defs.tags - INLINE

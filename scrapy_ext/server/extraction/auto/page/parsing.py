@@ -17,6 +17,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.formulas import write_formulas
 from scrapy_ext.server.extraction.auto.page.paths import ElementPaths
+from scrapy_ext.server.extraction.auto.page.readings import write_readings
 
 #: Elements of HTML that can have a shadow root, beside all custom elements.
 _HOSTS: Final = frozenset({
@@ -170,6 +171,7 @@ def parsed(html: str, *, with_paths: bool = False) -> Parsed:
     etree.strip_elements(tree, *_UNSEEN, with_tail=False)
     _strip_noscript(tree)
     _strip_heading_signs(tree)
+    write_readings(tree)
     elements = list(tree.iter("*"))
     return Parsed(source, tree, elements, _attributes(elements), scripts, paths)
 
