@@ -241,7 +241,7 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
 def names_of_line(text: str) -> list[str]:
     """Return the names, of several words each, of a line that surely says who wrote: ``By Jane Doe • 3 May``."""
     # "Text" begins headlines as well: "Text message scam".
-    if len(text) > MAX_LINE_LENGTH or not _LINE_LEADING.match(text) or _TEXT_BY.match(text):
+    if len(text) > MAX_LINE_LENGTH or not (_LINE_LEADING.match(text) or behind_date(text)) or _TEXT_BY.match(text):
         return []
     # Behind a comma is the medium or a degree.
     names = [name.partition(",")[0] for name in names_in(text, _LINE_LEADING, shown=True)]

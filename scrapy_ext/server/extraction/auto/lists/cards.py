@@ -12,7 +12,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import leads_to_author, names_in, names_of_line
-from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.prices import Money, is_money
 from scrapy_ext.server.extraction.auto.items import Author, Image
 from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
@@ -20,7 +20,7 @@ from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.formulas import is_formula
 from scrapy_ext.server.extraction.auto.page.layout import words_of
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, shown_text
-from scrapy_ext.server.extraction.auto.page.urls import slug_of
+from scrapy_ext.server.extraction.auto.page.urls import same_page, slug_of
 from scrapy_ext.server.extraction.auto.products.shown_prices import PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -34,6 +34,11 @@ MAX_TEXT_LENGTH: Final = 3_000
 #: Shorter paragraphs are labels.
 SHORTEST_SUMMARY: Final = 40
 MAX_SUMMARY_LENGTH: Final = 5_000
+#: Where the heading of some entries is searched: the entry and the elements around it, and those before each.
+LEVELS_TO_HEADING: Final = 3
+MAX_SIBLINGS: Final = 60
+#: Elements with more are no lines.
+MOST_PARTS: Final = 4
 #: The least number of letters of a name with an amount in it.
 LETTERS_OF_HEADLINE: Final = 25
 #: The least score of a price among the few texts of an entry.
@@ -47,6 +52,10 @@ LEADS_ON = _VOCABULARY.pattern("leads_on", re.IGNORECASE)
 #: Texts in the place of a name that are none.
 _NO_NAME = _VOCABULARY.pattern("no_name", re.IGNORECASE)
 _BEHIND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}url\(\s*[\"']?([^\"')]+)")
+#: Times relative to now, and the words for that.
+_RELATIVE, _AGO = _VOCABULARY.patterns("relative", "ago", flags=re.IGNORECASE)
+#: Signs between the parts of a line.
+_BETWEEN = re.compile(r"\s*[|·•／]\s*|\s[–—/]\s|,\s")
 #: Badges before a name, each a text of its own.
 _BADGE = _VOCABULARY.pattern("badge", re.IGNORECASE)
 #: Elements of lines; headlines and links may begin with the same words.
@@ -58,6 +67,7 @@ _NUMBER_ATTRIBUTES: Final = ("data-asin", "data-product-id", "data-productid", "
 _MODEL_NUMBER = re.compile(r"\d{2,8}(?:[-/]\d{1,8}){1,4}")
 _CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
 _PLAIN_NUMBER = re.compile(r"[\w.-]{1,60}")
+_SENTENCE = re.compile(r"[.。．।۔]$|[.!?。！？]\s.{20}|.{150}")
 #: The end of a text that was cut.
 _DOTS = re.compile(r"\s*(?:\.{2,4}|…)$")
 
@@ -67,6 +77,7 @@ class EntryContent:
 
     def __init__(self, page: Page, entry: ListEntry) -> None:
         self._page = page
+        self._node, self._url = entry.node, entry.url
         self.language = page.language
         self.elements = list(islice(entry.elements(), MAX_ELEMENTS))
         self.text = entry.text(MAX_TEXT_LENGTH)
@@ -115,13 +126,13 @@ class EntryContent:
 
     @cached_property
     def date(self) -> Date | None:
-        """The date of the entry: of a ``<time>``, an element named so, or a line that is a date."""
+        """The date of the entry: of a ``<time>``, an element named so, a line that is a date, or the heading above."""
         for node in self.elements:
             named = node.tag == "time" or _DATE_NAME.search(self._names[node])
-            if not named and (len(node) > 2 or not _DIGIT.search(node.text or "")):
+            if not named and (len(node) > MOST_PARTS or not any(map(_DIGIT.search, _own_texts(node)))):
                 continue
             text = node_text(node, MAX_LINE_LENGTH + 1)
-            if len(text) > MAX_LINE_LENGTH or not (named or is_mostly_date(text, self.language)):
+            if len(text) > MAX_LINE_LENGTH or not (named or self._has_date(text)):
                 continue
             inner = node.find(".//time[@datetime]") if len(node) else None
             exact = inner.get("datetime") if inner is not None else None
@@ -136,7 +147,23 @@ class EntryContent:
             ):
                 if date := read(candidate, self._page):
                     return date
-        return None
+        heading = _heading_above(self._node)
+        text = node_text(heading, MAX_LINE_LENGTH + 1) if heading is not None else ""
+        return read(text, self._page) if is_mostly_date(text, self.language) else None
+
+    def _has_date(self, line: str) -> bool:
+        """Return whether a line, or a part of it between bars or dots, is a date and little else."""
+        return any(is_mostly_date(part, self.language) for part in (line, *_BETWEEN.split(line)))
+
+    @cached_property
+    def is_dated(self) -> bool:
+        """True for an entry with a date, or with a time relative to now (``3 hours ago``)."""
+        return self.date is not None or any(
+            _RELATIVE.fullmatch(part)
+            for node in self.elements
+            if _AGO.search(node.text or "")
+            for part in _BETWEEN.split(node_text(node, MAX_LINE_LENGTH))
+        )
 
     @cached_property
     def authors(self) -> list[Author] | None:
@@ -167,10 +194,20 @@ class EntryContent:
         # An element with a heading is a box around the whole.
         named = [node for node in named if next(node.iter(*HEADINGS), None) is None]
         for nodes in (named[:1], [node for node in self.elements if node.tag == "p"]):
-            texts = [text for node in nodes if len(text := shown_text(node, MAX_SUMMARY_LENGTH)) >= SHORTEST_SUMMARY]
+            texts = [text for node in nodes if len(text := self._without_lead_on(node)) >= SHORTEST_SUMMARY]
             if texts:
                 return "\n".join(texts)[:MAX_SUMMARY_LENGTH]
         return None
+
+    def _without_lead_on(self, node: HtmlElement) -> str:
+        """Return the text of a part without a link to the entry at its end (``Read more``)."""
+        text = shown_text(node, MAX_SUMMARY_LENGTH)
+        links = node.findall(".//a")[-1:]
+        words = node_text(links[0], MAX_LINE_LENGTH) if links else ""
+        if not words or not text.endswith(words) or not LEADS_ON.fullmatch(words):
+            return text
+        url = self._page.link(links[0].get("href"))
+        return text.removesuffix(words).rstrip() if url is not None and same_page(url, self._url) else text
 
     @cached_property
     def number(self) -> str | None:
@@ -197,10 +234,16 @@ class EntryContent:
 
 
 class Card:
-    """An entry of a list with its contents and the name that its link gives it; ``shared`` is the text of all links."""
+    """An entry of a list with its contents and the name that its link gives it.
 
-    def __init__(self, entry: ListEntry, block: EntryContent, shared: str | None = None) -> None:
+    ``shared`` is the text of all links of the list, ``labels`` are texts in the links of several of its entries.
+    """
+
+    def __init__(
+        self, entry: ListEntry, block: EntryContent, shared: str | None = None, labels: frozenset[str] = frozenset()
+    ) -> None:
         self._shared = shared
+        self._labels = labels
         self.entry = entry
         self.url = entry.url
         self.content = block
@@ -279,12 +322,18 @@ class Card:
 
     def _only_name(self) -> str | None:
         """Return the text in the link that may be a name, if there is only one beside badges and prices, or only one
-        in the URL."""
+        in the URL; in an entry with a date, the first that is not much shorter than the others."""
         texts = dict.fromkeys(one_line(part) for part in islice(self.entry.link.itertext(), MAX_LINES) if part.strip())
         names = [text for text in texts if self._is_name(text) and not _BADGE.fullmatch(text)]
-        if len(names) > 1:
-            names = [text for text in names if self._is_in_url(text)]
-        return names[0] if len(names) == 1 else None
+        in_url = [text for text in names if self._is_in_url(text)] if len(names) > 1 else names
+        if len(in_url) == 1:
+            return in_url[0]
+        if len(names) < 2 or not self.content.is_dated:
+            return None
+        # A summary is a sentence, and what many entries have is the name of a section.
+        own = [text for text in names if text not in self._labels and not _SENTENCE.search(text)]
+        longest = max(map(len, own), default=0)
+        return next((text for text in own if 2 * len(text) >= longest), None)
 
     def _is_in_url(self, text: str) -> bool:
         """Return whether the words of a text are most of those of the URL, as names are: ``/p/oak-table-4711``."""
@@ -316,6 +365,22 @@ class Card:
         return text == node_text(self.linked_heading, MAX_NAME_LENGTH)
 
 
+def _heading_above(node: HtmlElement) -> HtmlElement | None:
+    """Return the nearest heading before an entry, beside it or beside the list that it is in."""
+    for around in islice((node, *node.iterancestors()), LEVELS_TO_HEADING):
+        for before in islice(around.itersiblings(preceding=True), MAX_SIBLINGS):
+            headings = list(before.iter(*HEADINGS))
+            if headings:
+                return headings[-1]
+    return None
+
+
+def _own_texts(node: HtmlElement) -> Iterator[str]:
+    yield node.text or ""
+    for child in node:
+        yield child.tail or ""
+
+
 def _name_in(node: HtmlElement) -> str:
     """Return the text of a node without the badge at its beginning (``New``, ``Sale``)."""
     pieces = [piece for part in islice(node.itertext(), 12) if (piece := part.strip())]
@@ -326,7 +391,8 @@ def _name_in(node: HtmlElement) -> str:
 
 
 def _is_author_link(node: HtmlElement) -> bool:
-    """Return whether a link names the author: marked so, or to the page of a person behind the "by" of a short line.
+    """Return whether a link names the author: marked so, or to the page of a person in a short line with a date, or
+    behind its "by".
 
     Persons whom an entry is about have such pages, too.
     """
@@ -336,4 +402,6 @@ def _is_author_link(node: HtmlElement) -> bool:
     if node.tag != "a" or parent is None or not leads_to_author(node):
         return False
     name, line = node_text(node, MAX_LINE_LENGTH), node_text(parent, MAX_LINE_LENGTH + 1)
-    return len(line) <= MAX_LINE_LENGTH and not line.startswith(name) and names_in(line) == names_in(name)
+    if len(line) > MAX_LINE_LENGTH:
+        return False
+    return bool(WRITTEN.search(line)) or (not line.startswith(name) and names_in(line) == names_in(name))

@@ -86,7 +86,7 @@ def articles_on(page: Page) -> PageList:
 
 
 def _score_articles(shape: Shape) -> float:
-    dated, summarised = shape.part(lambda card: card.content.date), shape.part(lambda card: card.content.summary)
+    dated, summarised = shape.part(lambda card: card.content.is_dated), shape.part(lambda card: card.content.summary)
     by, marked = shape.part(lambda card: card.content.authors), shape.marked
     long = shape.name_length >= SHORTEST_HEADLINE
     headed, led = shape.part(lambda card: card.linked_heading is not None), shape.leads_to(_ARTICLE_ADDRESS)

@@ -19,9 +19,9 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.lists.cards import Card, EntryContent
+from scrapy_ext.server.extraction.auto.lists.cards import MAX_LINES, Card, EntryContent
 from scrapy_ext.server.extraction.auto.lists.repeats import Group, ListEntry, Surroundings, groups_of
-from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text
+from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -98,14 +98,14 @@ class _EntryContents:
 
     def cards(self, group: Group, entries: Iterable[ListEntry]) -> list[Card]:
         """Return the cards of some entries of a group."""
-        shared = _shared_text(group)
-        return [self._card(entry, shared) for entry in entries]
+        shared, labels = _shared_text(group), _labels(group)
+        return [self._card(entry, shared, labels) for entry in entries]
 
-    def _card(self, entry: ListEntry, shared: str | None) -> Card:
+    def _card(self, entry: ListEntry, shared: str | None, labels: frozenset[str]) -> Card:
         block = self._known.get(entry.node)
         if block is None:
             block = self._known[entry.node] = EntryContent(self._page, entry)
-        return Card(entry, block, shared)
+        return Card(entry, block, shared, labels)
 
 
 def _shared_text(group: Group) -> str | None:
@@ -117,6 +117,14 @@ def _shared_text(group: Group) -> str | None:
     texts = [node_text(entry.link, MAX_BUTTON_LENGTH + 1) for entry in entries]
     text, count = Counter(texts).most_common(1)[0]
     return text if len(texts) >= FEWEST_BUTTONS and count >= MOST_SHARED * len(texts) else None
+
+
+def _labels(group: Group) -> frozenset[str]:
+    """Return the texts within the links of a group that several entries have, such as those of sections."""
+    if next(islice(group.entries[0].link.itertext(), 1, None), None) is None:
+        return frozenset()
+    texts = (dict.fromkeys(map(one_line, islice(entry.link.itertext(), MAX_LINES))) for entry in group.entries)
+    return frozenset(text for text, count in Counter(chain.from_iterable(texts)).items() if count > 1)
 
 
 class Shape:
