@@ -322,17 +322,20 @@ class Card:
 
     def _only_name(self) -> str | None:
         """Return the text in the link that may be a name, if there is only one beside badges and prices, or only one
-        in the URL; in an entry with a date, the first that is not much shorter than the others."""
+        in the URL, or the first is the only one that no other entry has; in an entry with a date, the first that is not
+        much shorter than the others."""
         texts = dict.fromkeys(one_line(part) for part in islice(self.entry.link.itertext(), MAX_LINES) if part.strip())
         names = [text for text in texts if self._is_name(text) and not _BADGE.fullmatch(text)]
         in_url = [text for text in names if self._is_in_url(text)] if len(names) > 1 else names
         if len(in_url) == 1:
             return in_url[0]
-        if len(names) < 2 or not self.content.is_dated:
-            return None
         # A summary is a sentence, and what many entries have is the name of a section.
         own = [text for text in names if text not in self._labels and not _SENTENCE.search(text)]
-        longest = max(map(len, own), default=0)
+        if own and own == names[:1]:
+            return own[0]
+        if not own or not self.content.is_dated:
+            return None
+        longest = max(map(len, own))
         return next((text for text in own if 2 * len(text) >= longest), None)
 
     def _is_in_url(self, text: str) -> bool:

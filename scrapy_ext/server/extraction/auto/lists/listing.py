@@ -22,6 +22,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.lists.cards import MAX_LINES, Card, EntryContent
 from scrapy_ext.server.extraction.auto.lists.repeats import Group, ListEntry, Surroundings, groups_of
 from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.layout import step_of
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -48,6 +49,8 @@ MOST_OF_POSTS: Final = 0.8
 FEWEST_BUTTONS: Final = 3
 MOST_SHARED: Final = 0.8
 MAX_BUTTON_LENGTH: Final = 60
+#: The share of different texts in the place that has the names of entries.
+OF_NAMES: Final = 0.8
 MAX_ITEMS: Final = 500
 #: The least number of entities of a list in structured data alone, and its probability.
 FEWEST_STATED: Final = 3
@@ -120,11 +123,19 @@ def _shared_text(group: Group) -> str | None:
 
 
 def _labels(group: Group) -> frozenset[str]:
-    """Return the texts within the links of a group that several entries have, such as those of sections."""
+    """Return the texts within the links of a group that are no names: those of several entries, and all in a place
+    where many are, such as sections or towns."""
     if next(islice(group.entries[0].link.itertext(), 1, None), None) is None:
         return frozenset()
-    texts = (dict.fromkeys(map(one_line, islice(entry.link.itertext(), MAX_LINES))) for entry in group.entries)
-    return frozenset(text for text, count in Counter(chain.from_iterable(texts)).items() if count > 1)
+    by_place: dict[tuple[str, int], list[str]] = {}
+    for entry in group.entries:
+        for node in islice(entry.link.iter("*"), MAX_LINES):
+            own = (node.text, *(child.tail for child in node))
+            place = step_of(node), sum(1 for _ in node.itersiblings(node.tag, preceding=True))
+            by_place.setdefault(place, []).extend(dict.fromkeys(text for each in own if (text := one_line(each))))
+    counts = {place: Counter(texts) for place, texts in by_place.items()}
+    labels = {text for count in counts.values() for text, times in count.items() if times > 1}
+    return frozenset(labels.union(*(count for count in counts.values() if len(count) < OF_NAMES * count.total())))
 
 
 class Shape:
