@@ -18,7 +18,7 @@ from scrapy_ext.server.extraction.auto.items import Author, Image
 from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.formulas import is_formula
-from scrapy_ext.server.extraction.auto.page.layout import words_of
+from scrapy_ext.server.extraction.auto.page.layout import heading_above, words_of
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, shown_text
 from scrapy_ext.server.extraction.auto.page.urls import same_page, slug_of
 from scrapy_ext.server.extraction.auto.products.shown_prices import PriceTags
@@ -147,7 +147,7 @@ class EntryContent:
             ):
                 if date := read(candidate, self._page):
                     return date
-        heading = _heading_above(self._node)
+        heading = heading_above(self._node, LEVELS_TO_HEADING, MAX_SIBLINGS)
         text = node_text(heading, MAX_LINE_LENGTH + 1) if heading is not None else ""
         return read(text, self._page) if is_mostly_date(text, self.language) else None
 
@@ -366,16 +366,6 @@ class Card:
         if self.linked_heading is None or sum(map(str.isalpha, text)) < LETTERS_OF_HEADLINE or _CENTS.search(text):
             return False
         return text == node_text(self.linked_heading, MAX_NAME_LENGTH)
-
-
-def _heading_above(node: HtmlElement) -> HtmlElement | None:
-    """Return the nearest heading before an entry, beside it or beside the list that it is in."""
-    for around in islice((node, *node.iterancestors()), LEVELS_TO_HEADING):
-        for before in islice(around.itersiblings(preceding=True), MAX_SIBLINGS):
-            headings = list(before.iter(*HEADINGS))
-            if headings:
-                return headings[-1]
-    return None
 
 
 def _own_texts(node: HtmlElement) -> Iterator[str]:

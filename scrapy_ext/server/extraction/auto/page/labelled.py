@@ -29,7 +29,8 @@ MAX_VALUES: Final = 20
 MAX_BROKEN: Final = 60
 
 _TWO_PARTS: Final = frozenset({"li", "div", "p", "span", "a"})
-_LABELLED_LINE = re.compile(r"^([^:：]{2,50}?)\s*[:：]\s*(\S.{0,150})$")
+#: A line of a label and a value.
+LABELLED_LINE: Final = re.compile(r"^([^:：]{2,50}?)\s*[:：]\s*(\S.{0,150})$")
 _LABEL_NAME = re.compile(r"label|name|title|key|term|th\b|attr", re.IGNORECASE)
 _VALUE_NAME = re.compile(r"value|data|(?:^|[\s_-])val(?:$|[\s_-])", re.IGNORECASE)
 #: Cells of a grid with labels and values in turns.
@@ -77,6 +78,8 @@ class LabelledPairs:
 def _all_pairs(page: Page) -> Iterator[Pair]:
     for row in page.tree.iter("tr"):
         cells = [cell for cell in row if cell.tag in {"td", "th"} and not _is_control(cell)]
+        if _is_head(row, cells):
+            continue
         # Some tables have two pairs in a row.
         if len(cells) == 2 or (len(cells) in {4, 6} and all(map(_ends_as_label, cells[::2]))):
             for cell, value in zip(cells[::2], cells[1::2], strict=True):
@@ -90,14 +93,14 @@ def _all_pairs(page: Page) -> Iterator[Pair]:
     for node in parts:
         yield from _pair(node[0], node[1], listed=siblings[node.getparent()] > 1)
     broken: set[HtmlElement] = set()
-    for node, text in _broken_lines(page):
-        if match := _LABELLED_LINE.match(text):
+    for node, text in broken_lines(page):
+        if match := LABELLED_LINE.match(text):
             broken.add(node)
-            yield Pair(_label(match.group(1)), match.group(2).strip(), node, listed=False)
+            yield Pair(label_of(match.group(1)), match.group(2).strip(), node, listed=False)
     for node, text in page.lines:
-        match = _LABELLED_LINE.match(text) if node not in broken and (":" in text or "：" in text) else None
+        match = LABELLED_LINE.match(text) if node not in broken and (":" in text or "：" in text) else None
         if match:
-            yield Pair(_label(match.group(1)), match.group(2).strip(), node, listed=False)
+            yield Pair(label_of(match.group(1)), match.group(2).strip(), node, listed=False)
 
 
 def _of_language(page: Page, values: list[HtmlElement]) -> list[HtmlElement]:
@@ -125,7 +128,7 @@ def _grid_pairs(page: Page) -> Iterator[Pair]:
                 yield from _pair(label, value, listed=True)
 
 
-def _broken_lines(page: Page) -> Iterator[tuple[HtmlElement, str]]:
+def broken_lines(page: Page) -> Iterator[tuple[HtmlElement, str]]:
     """Yield the lines of elements with line breaks in them: ``Place: <b>Leeds</b><br>Hours: <b>20</b>``."""
     outline = page.outline
     for parent in dict.fromkeys(outline.parents[at] for at, tag in enumerate(outline.tags) if tag == "br"):
@@ -157,13 +160,23 @@ def _ends_as_label(node: HtmlElement) -> bool:
     return node_text(node, MAX_LABEL_LENGTH + 1).endswith((":", "："))
 
 
+def _is_head(row: HtmlElement, cells: list[HtmlElement]) -> bool:
+    """Return whether a row names the columns below it: ``<th>Property</th><th>Value</th>``."""
+    # A number is a value: "Model", "12G-P4".
+    if any(cell.tag != "th" for cell in cells) or any(map(str.isdigit, node_text(row, 2 * MAX_LABEL_LENGTH))):
+        return False
+    around, below = row.getparent(), row.getnext()
+    is_first = row.getprevious() is None and below is not None and next(below.iter("td"), None) is not None
+    return is_first or (around is not None and around.tag == "thead")
+
+
 def _is_control(cell: HtmlElement) -> bool:
     """Return whether a cell holds a box to tick or the like, and no text."""
     return next(cell.iter("input", "button"), None) is not None and not node_text(cell)
 
 
 def _pair(term: HtmlElement, *values: HtmlElement, listed: bool) -> Iterator[Pair]:
-    label = _label(_without_help(term, node_text(term, MAX_LABEL_LENGTH + 1)))
+    label = label_of(_without_help(term, node_text(term, MAX_LABEL_LENGTH + 1)))
     if 1 < len(label) <= MAX_LABEL_LENGTH:
         text, *more = (node_text(value, MAX_VALUE_LENGTH) for value in values)
         # Options to choose from are not a property of the product.
@@ -177,7 +190,8 @@ def _without_help(term: HtmlElement, text: str) -> str:
     return text.removesuffix(mark) if mark != text and _HELP.fullmatch(mark) else text
 
 
-def _label(text: str) -> str:
+def label_of(text: str) -> str:
+    """Return a label without the colon behind it."""
     return one_line(_LABEL_END.sub("", text))
 
 
@@ -237,10 +251,10 @@ class Labels:
 
     @cached_property
     def _pairs(self) -> list[Pair]:
-        listed = (pair for pair in self._page.labelled.pairs if self._is_label(pair.label))
+        listed = (pair for pair in self._page.labelled.pairs if self._islabel_of(pair.label))
         return [*listed, *self._below()]
 
-    def _is_label(self, text: str) -> bool:
+    def _islabel_of(self, text: str) -> bool:
         return self._any is None or (self._any.fullmatch(text) is not None and self._is_of_language(text))
 
     def _is_of_language(self, label: str) -> bool:
@@ -256,7 +270,7 @@ class Labels:
             if len(text) > MAX_LABEL_LINE_LENGTH or node.tag in {"a", "option", "button", "label"}:
                 continue
             label = _LABEL_LINE_END.sub("", text)
-            if not self._is_label(label):
+            if not self._islabel_of(label):
                 continue
             below = next((line for line in lines[position + 1 : position + 4] if not _inside(line[0], node)), None)
             if below is not None and below[0].tag not in _NO_VALUES:

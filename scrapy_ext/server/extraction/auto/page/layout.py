@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.sources import highest
-from scrapy_ext.server.extraction.auto.page.text import Found, is_wide, layout_text, node_text, shown_text
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS, Found, is_wide, layout_text, node_text, shown_text
 from scrapy_ext.server.extraction.auto.page.urls import parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -88,6 +88,16 @@ def step_of(node: HtmlElement) -> str:
 def way_to(node: HtmlElement, steps: int) -> str:
     """Return the last steps from the root to an element: equal for elements at the same kind of place."""
     return "/".join(step_of(step) for step in islice((node, *node.iterancestors()), steps))
+
+
+def heading_above(node: HtmlElement, levels: int, siblings: int) -> HtmlElement | None:
+    """Return the nearest heading before an element, beside it or beside one of the ``levels`` elements around it."""
+    for around in islice((node, *node.iterancestors()), levels):
+        for before in islice(around.itersiblings(preceding=True), siblings):
+            headings = list(before.iter(*HEADINGS))
+            if headings:
+                return headings[-1]
+    return None
 
 
 def small_boxes(node: HtmlElement, steps: int) -> list[HtmlElement]:

@@ -7,7 +7,7 @@ labels and position of its elements. Fields without any source are left out.
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice, takewhile
 from typing import Final
 
@@ -35,6 +35,7 @@ from scrapy_ext.server.extraction.auto.products.offers import (
     offers_in_markup,
     variants_of,
 )
+from scrapy_ext.server.extraction.auto.products.properties import properties_on
 from scrapy_ext.server.extraction.auto.products.shown_prices import MOST_WITH_TAX, SCREEN, PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -244,7 +245,7 @@ class _Extraction:
 
     def _attribute(self, name: str, labels: re.Pattern[str]) -> str | None:
         stated = self._product.text(name) if self._product else None
-        shown = (pair.value for pair in self._listed() if labels.fullmatch(pair.label))
+        shown = (pair.value for pair in self._shown if labels.fullmatch(pair.label))
         return stated or first(value for value in shown if len(value) <= MAX_ATTRIBUTE_LENGTH)
 
     def _features(self) -> list[str]:
@@ -280,12 +281,13 @@ class _Extraction:
             name, value = thing.text("name"), _with_unit(thing)
             if name and value:
                 found.setdefault(name, value)
-        for pair in () if found else self._listed():
+        for pair in () if found else self._shown:
             found.setdefault(pair.label, pair.values)
         return [AdditionalProperty(name=name, value=value) for name, value in islice(found.items(), MAX_PROPERTIES)]
 
-    def _listed(self) -> list[Pair]:
-        return [pair for pair in self._page.labelled.pairs if pair.listed and not self._focus.elsewhere(pair.node)]
+    @cached_property
+    def _shown(self) -> list[Pair]:
+        return properties_on(self._page, self._focus)
 
     def _probability(self, item: Product, availability: str | None) -> float:
         if not item.name:

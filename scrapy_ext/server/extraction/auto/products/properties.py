@@ -1,0 +1,162 @@
+"""Properties of a product: labels with values in its tables and lists, and in the lines of parts that hold no others.
+
+Prices, opening hours and links to documents beside labels are no properties.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.fields.prices import is_money
+from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
+from scrapy_ext.server.extraction.auto.page.labelled import LABELLED_LINE, Pair, broken_lines, label_of
+from scrapy_ext.server.extraction.auto.page.layout import heading_above, step_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+#: The least number of lines of a part with labels, and the share of its lines that have one.
+FEWEST: Final = 3
+MOST: Final = 0.75
+MAX_LABEL_LENGTH: Final = 40
+#: Most texts in elements of their own in a value.
+MOST_PIECES: Final = 6
+#: Longer values are sentences.
+MAX_VALUE_LENGTH: Final = 120
+MAX_BOXES: Final = 2_000
+#: Elements around a part in whose names, and siblings before it in which a heading, is searched.
+LEVELS: Final = 5
+MAX_SIBLINGS: Final = 20
+
+_VOCABULARY: Final = load_vocabulary("products")
+_PART_NAME, _OTHER_PART, _PART_HEADING, _NO_LABEL, _NO_VALUE, _SIZE = _VOCABULARY.patterns(
+    "property_part", "no_property_part", "property_heading", "no_property", "no_property_value", "size",
+    flags=re.IGNORECASE,
+)  # fmt: skip
+_SENTENCE: Final = re.compile(r"[.!?。！？]\s*$")
+#: Links to documents.
+_DOCUMENT: Final = re.compile(r"\.(?:pdf|zip|docx?|xlsx?|dwg|step?)(?:$|[?#])", re.IGNORECASE)
+_MODEL_NUMBER: Final = re.compile(r"\w-\w")
+#: Hours of opening.
+_TIME: Final = re.compile(r"\b\d{1,2}:\d\d\s?(?:[-–—]|[ap]\.?m)")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_ROWS: Final = frozenset({"li", "div", "p", "tr"})
+
+
+def properties_on(page: Page, focus: Focus) -> list[Pair]:
+    """Return the properties that a page shows: of tables and lists, then of lines and rows without a sign of theirs."""
+    listed = (pair for pair in page.labelled.pairs if pair.listed)
+    found: dict[tuple[HtmlElement, str], Pair] = {}
+    for pair in chain(listed, _in_lines(page), _in_rows(page)):
+        found.setdefault((pair.node, pair.label), pair)
+    return [
+        pair
+        for pair in found.values()
+        if _is_property(pair) and not focus.elsewhere(pair.node) and not _is_in_other_part(page, pair.node)
+    ]
+
+
+def _is_in_other_part(page: Page, node: HtmlElement) -> bool:
+    """Return whether a part around an element is named as that of the delivery, the cookies or the like."""
+    return any(
+        _OTHER_PART.search(page.names(box)) for box in islice(node.iterancestors(), LEVELS - 1) if box.tag != "body"
+    )
+
+
+def _is_property(pair: Pair) -> bool:
+    if _NO_LABEL.fullmatch(pair.label) or _NO_VALUE.fullmatch(pair.value) or _is_price(pair):
+        return False
+    links = list(islice(pair.node.iter("a"), 2))
+    is_link = len(links) == 1 and node_text(links[0], MAX_VALUE_LENGTH) == pair.value
+    return not (is_link and _DOCUMENT.search(links[0].get("href") or ""))
+
+
+def _is_price(pair: Pair) -> bool:
+    """Return whether a value is an amount of money; numbers of models and sizes have the letters of some currencies."""
+    if not is_money(pair.value):
+        return False
+    return not (_MODEL_NUMBER.search(pair.value) or _SIZE.fullmatch(pair.label))
+
+
+def _in_lines(page: Page) -> Iterator[Pair]:
+    """Yield the pairs of parts of which nearly every line is one: ``<li>Material: oak</li>``."""
+    parts: dict[HtmlElement, list[tuple[HtmlElement, str]]] = {}
+    for node, text in page.lines:
+        parent = node.getparent()
+        if node.tag in _ROWS and parent is not None:
+            parts.setdefault(parent, []).append((node, text))
+    broken: dict[HtmlElement, list[tuple[HtmlElement, str]]] = {}
+    for node, text in broken_lines(page):
+        broken.setdefault(node, []).append((node, text))
+    for lines, count in chain(((lines, len(part)) for part, lines in parts.items()), _with_lengths(broken)):
+        pairs = [pair for node, text in lines if (pair := _pair_of(node, text))] if len(lines) >= FEWEST else []
+        sentences = sum(1 for pair in pairs if _SENTENCE.search(pair.value))
+        if len(pairs) >= max(FEWEST, MOST * count) and 2 * sentences < len(pairs):
+            yield from pairs
+
+
+def _with_lengths(
+    parts: dict[HtmlElement, list[tuple[HtmlElement, str]]],
+) -> Iterator[tuple[list[tuple[HtmlElement, str]], int]]:
+    return ((lines, len(lines)) for lines in parts.values())
+
+
+def _pair_of(node: HtmlElement, text: str) -> Pair | None:
+    match = LABELLED_LINE.match(text)
+    if match is None or not _is_label(match[1]) or len(match[2]) > MAX_VALUE_LENGTH or _TIME.search(text):
+        return None
+    return Pair(label_of(match[1]), match[2].strip(), node, listed=True)
+
+
+def _is_label(text: str) -> bool:
+    return 1 < len(text) <= MAX_LABEL_LENGTH and _LETTER.search(text) is not None
+
+
+def _in_rows(page: Page) -> Iterator[Pair]:
+    """Yield the pairs of rows of two texts, or of tables with several pairs in a row, in parts named as properties."""
+    rows = [node for node in page.tree.iter(*_ROWS) if len(node) in {2, 4, 6}]
+    parts: dict[tuple[HtmlElement, str], list[list[HtmlElement]]] = {}
+    for row in rows:
+        cells, parent = list(row), row.getparent()
+        is_table = row.tag == "tr"
+        if parent is None or is_table != (len(cells) > 2) or (is_table and any(cell.tag != "td" for cell in cells)):
+            continue
+        if all(not (text or "").strip() for text in (row.text, *(cell.tail for cell in cells))):
+            parts.setdefault((parent, step_of(row)), []).append(cells)
+    for (parent, _), cells_of in islice(parts.items(), MAX_BOXES):
+        rows_of = sum(len(cells) // 2 for cells in cells_of)
+        if rows_of < FEWEST or not _is_of_properties(page, parent):
+            continue
+        pairs = [
+            (label_of(node_text(label, MAX_LABEL_LENGTH + 1)), value, node_text(value, MAX_VALUE_LENGTH + 1))
+            for cells in cells_of
+            for label, value in zip(cells[::2], cells[1::2], strict=True)
+            if _pieces(label) == 1 and 1 <= _pieces(value) <= MOST_PIECES
+        ]
+        sound = [
+            Pair(label, text, value, listed=True)
+            for label, value, text in pairs
+            if _is_label(label) and ":" not in label and 0 < len(text) <= MAX_VALUE_LENGTH
+        ]
+        names = {pair.label for pair in sound}
+        if (
+            len(sound) >= max(FEWEST, MOST * len(pairs))
+            and len(names) == len(sound)
+            and _is_of_properties(page, parent)
+        ):
+            yield from sound
+
+
+def _pieces(node: HtmlElement) -> int:
+    return sum(1 for text in islice(node.itertext(), MOST_PIECES + 1) if text.strip())
+
+
+def _is_of_properties(page: Page, part: HtmlElement) -> bool:
+    """Return whether a part, or one around it, is named as properties, or has such a heading above it."""
+    if any(_PART_NAME.search(page.names(box)) for box in islice((part, *part.iterancestors()), LEVELS)):
+        return True
+    heading = heading_above(part, LEVELS, MAX_SIBLINGS)
+    return heading is not None and _PART_HEADING.search(node_text(heading, MAX_LABEL_LENGTH)) is not None
