@@ -322,8 +322,8 @@ class Card:
 
     def _only_name(self) -> str | None:
         """Return the text in the link that may be a name, if there is only one beside badges and prices, or only one
-        in the URL, or the first is the only one that no other entry has; in an entry with a date, the first that is not
-        much shorter than the others."""
+        in the URL, or only one that no other entry has; in an entry with a date, the first that is not much shorter
+        than the others."""
         texts = dict.fromkeys(one_line(part) for part in islice(self.entry.link.itertext(), MAX_LINES) if part.strip())
         names = [text for text in texts if self._is_name(text) and not _BADGE.fullmatch(text)]
         in_url = [text for text in names if self._is_in_url(text)] if len(names) > 1 else names
@@ -331,7 +331,8 @@ class Card:
             return in_url[0]
         # A summary is a sentence, and what many entries have is the name of a section.
         own = [text for text in names if text not in self._labels and not _SENTENCE.search(text)]
-        if own and own == names[:1]:
+        # A maker stands before the name, a colour behind it.
+        if len(own) == 1 and all(len(text) < len(own[0]) for text in names[: names.index(own[0])]):
             return own[0]
         if not own or not self.content.is_dated:
             return None

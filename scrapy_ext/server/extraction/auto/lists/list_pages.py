@@ -127,6 +127,7 @@ ENOUGH_FOR_PRODUCTS: Final = 4.0
 
 _SHOPS: Final = load_vocabulary("products")
 _PRODUCT_NAMES = _SHOPS.pattern("list_names")
+_ON_REQUEST = _SHOPS.pattern("on_request", re.IGNORECASE)
 _PRODUCT_ADDRESS, _BANNER_ADDRESS = _SHOPS.patterns("list_address", "banner_address", flags=re.IGNORECASE)
 
 
@@ -180,16 +181,17 @@ def _is_alike(markup: frozenset[str], others: list[frozenset[str]]) -> bool:
 
 def _score_products(shape: Shape) -> float:
     image, named = shape.part(lambda card: card.content.image), shape.matches(_PRODUCT_NAMES)
+    # Some have no prices for all to see.
+    asked = shape.part(lambda card: _ON_REQUEST.search(card.content.text)) if shape.prices < 0.5 else 0.0
     known = (
-        shape.prices >= 0.5
+        shape.prices + asked >= 0.5
         or shape.marked >= 0.5
         or (named >= 0.8 and image >= 0.5 and shape.leads_to(_PRODUCT_ADDRESS) >= 0.5)
     )
     if not known or shape.of_site < 0.5 or shape.counted >= 0.5:
         return 0.0
-    score = (
-        4.0 * shape.prices + image + named + shape.orders + 3.0 * shape.marked + 0.5 * shape.leads_to(_PRODUCT_ADDRESS)
-    )
+    score = 4.0 * (shape.prices + asked) + image + named + shape.orders + 3.0 * shape.marked
+    score += 0.5 * shape.leads_to(_PRODUCT_ADDRESS)
     return score + shape.size - 2.0 * shape.part(lambda card: card.content.date)
 
 
