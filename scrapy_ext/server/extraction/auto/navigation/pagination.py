@@ -61,6 +61,9 @@ MAX_LINKS: Final = 6_000
 ENOUGH: Final = 4.0
 #: Rows of page numbers with different URLs; this many, as beside the threads of a forum, are not about the page.
 MOST_ROWS: Final = 3
+#: Longest line that states the number of a page, and links around one that are read.
+MAX_LINE_LENGTH: Final = 40
+MAX_BESIDE: Final = 20
 #: Scores of a link that the row of pages has for the next page, and for another one.
 SAID_BY_ROW: Final = 2.5
 AGAINST_ROW: Final = -4.0
@@ -159,8 +162,19 @@ class Pagination:
         for part in self.parts:
             match = OF_PAGES.search(node_text(part, 200))
             if match and any(self._other(link) for link in part.iter("a")):
-                return int(match.group(1) or match.group(2))
-        return None
+                return _number_in(match)
+        lines = (line for line in self._page.numbered_lines if len(line[1]) <= MAX_LINE_LENGTH)
+        counted = ((node, OF_PAGES.fullmatch(text.strip(" ()|·"))) for node, text in lines)
+        found = {_number_in(match) for node, match in counted if match and self._links_beside(node, _number_in(match))}
+        return found.pop() if len(found) == 1 else None
+
+    def _links_beside(self, node: HtmlElement, number: int) -> bool:
+        """Return whether a link by a line leads to the page before or after the one with this number."""
+        around = next(islice(node.iterancestors(), 1, None), node)
+        links = (self._other(link) for link in islice(around.iter("a"), MAX_BESIDE))
+        addresses = [address_of(url) for url in links if url and self._is_of_host(url)]
+        beside = {each.number for each in addresses if each.counts_pages and self._address.is_beside(each)}
+        return not beside.isdisjoint({number - 1, number + 1})
 
     def _counted(self, row: PageRow) -> int | None:
         """Return the number of this page by its URL, as the URLs of the row count."""
@@ -277,6 +291,10 @@ class Pagination:
     def _other(self, node: HtmlElement) -> str | None:
         url = self._page.link(node.get("href"))
         return url if url and not same_page(url, self._page.url) else None
+
+
+def _number_in(match: re.Match[str]) -> int:
+    return int(next(filter(None, match.groups())))
 
 
 def _are_one_page(first: str, second: str) -> bool:
