@@ -178,10 +178,11 @@ MAX_CODE_NODES: Final = 300
 _SKU, _MPN, _MODEL = _VOCABULARY.patterns("sku", "mpn", "model", flags=re.IGNORECASE)
 #: A label and a code, with or without a colon between them: ``Produkta kods 545642356``.
 _LABELLED_SKU, _LABELLED_MPN = _VOCABULARY.patterns("labelled_sku", "labelled_mpn", flags=re.IGNORECASE)
+_SHORT_SKU = _VOCABULARY.pattern("short_sku", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"\w[\w./+-]*(?: ?[\w./+-]+){0,3}")
 #: Between the numbers of one line: ``Item # 2385458 | Mfr # DCD771C2``.
-_SEPARATORS: Final = " |·•,;/"
+_SEPARATORS: Final = " |·•,;/()[]"
 _NO_CODE = re.compile(r"n/?a|none|null|undefined|nan|false|true|[-_.0]+", re.IGNORECASE)
 _CODE_NAMES, _MPN_NAMES = map(_VOCABULARY.words, ("number_names", "mpn_names"))
 _CONTENT: Final = ("content",)
@@ -216,7 +217,7 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus) -> Identifie
     """Return the identifiers of a product: of structured data, the page, its form and its URL, in this order."""
     page_id = _id_of_page(page)
     stated = [code for text in _stated_skus(product) if (code := _stated_code(text) or _code(text))]
-    shown = _codes(_skus(page, product, focus))
+    shown = list(_skus(page, product, focus))
     # The numbers of variants begin with that of the product.
     whole = [code for code in (*shown, page_id) if code and any(text.startswith(f"{code}-") for text in stated)]
     skus = [*whole, *stated, *shown]
@@ -257,12 +258,20 @@ def _stated_skus(product: Thing | None, *, all_offers: bool = False) -> Iterator
 
 def _skus(page: Page, product: Thing | None, focus: Focus) -> Iterator[str]:
     """Yield candidates for the shop's number on the page, the most reliable first."""
-    yield from _in_names(page, focus, _CODE_NAMES, _LABELLED_SKU)
-    yield from _in_pairs(page, focus, _SKU)
-    yield from _in_lines(page, focus, _LABELLED_SKU)
+    yield from _codes(_in_names(page, focus, _CODE_NAMES, _LABELLED_SKU))
+    yield from _codes(_in_pairs(page, focus, _SKU))
+    yield from _codes(_in_lines(page, focus, _LABELLED_SKU))
+    yield from _short_skus(page, focus)
     if product is not None:
-        yield from product.texts("productID", "productId")
-    yield from page.metas.get("product:retailer_item_id", ())
+        yield from _codes(product.texts("productID", "productId"))
+    yield from _codes(page.metas.get("product:retailer_item_id", ()))
+
+
+def _short_skus(page: Page, focus: Focus) -> Iterator[str]:
+    """Yield the short codes behind a label and a sign after it, or in a row of their label."""
+    for text in (*_in_pairs(page, focus, _SKU), *_in_lines(page, focus, _SHORT_SKU)):
+        if len(text) < MIN_CODE_LENGTH and _DIGIT.search(text) and _CODE.fullmatch(text) and not _NO_CODE.fullmatch(text):
+            yield text
 
 
 def _in_names(page: Page, focus: Focus, names: Iterable[str], labelled: re.Pattern[str]) -> Iterator[str]:

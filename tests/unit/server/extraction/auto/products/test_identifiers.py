@@ -1,10 +1,11 @@
-"""Global numbers of products."""
+"""Numbers of products: global ones, and those of shops."""
 
 from __future__ import annotations
 
 import pytest
 from stdnum import ean
 
+from scrapy_ext.server.extraction.auto import extract
 from scrapy_ext.server.extraction.auto.products.identifiers import gtin_of
 
 
@@ -41,3 +42,41 @@ def test_other_codes_are_none(text: str) -> None:
 def test_numbers_that_shops_and_companies_assign_themselves_are_none(text: str) -> None:
     assert ean.is_valid(text)
     assert gtin_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "sku"),
+    [
+        ("SKU: A1", "A1"),
+        ("Item no. 7", "7"),
+        ("Réf : 12B", "12B"),
+        ("Réf. 302", "302"),
+        ("(Cód. 123)", "123"),
+        ("Арт. 991", "991"),
+        ("品番：A7", "A7"),
+        ("Symbol: AB-12", "AB-12"),
+        ("Artikel 100.234.55", "100.234.55"),
+        ("كود المنتج: LM-45", "LM-45"),
+        ("رقم المنتج: 45", "45"),
+        ("Artikel 3", None),
+        ("Artikel: 12", None),
+        ("Item 3 of 5", None),
+        ("SKU 3 for 2", None),
+        ("Číslo: 42", None),
+        ("SKU: 0", None),
+        ("SKU: XL", None),
+    ],
+)
+def test_a_short_code_counts_behind_a_label_and_a_sign(line: str, sku: str | None) -> None:
+    page = f"<title>Lamp</title><main><h1>Lamp</h1><p>{line}</p><p>$20.00</p></main>"
+    assert extract("product", page, "https://shop.example.com/lamp").get("sku") == sku
+
+
+def test_a_short_code_in_a_row_is_the_shops_and_a_size_in_a_row_is_not() -> None:
+    def sku(label: str, value: str) -> str | None:
+        row = f"<table><tr><th>{label}</th><td>{value}</td></tr></table>"
+        return extract("product", f"<main><h1>Lamp</h1>{row}</main>", "https://shop.example.com/lamp").get("sku")
+
+    assert sku("SKU", "9B") == "9B"
+    assert sku("Číslo", "42") is None
+    assert sku("Artikel", "12") is None
