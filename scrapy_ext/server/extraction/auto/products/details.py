@@ -12,7 +12,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in
 from scrapy_ext.server.extraction.auto.items import AggregateRating
-from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
 from scrapy_ext.server.extraction.auto.page.sources import highest
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
@@ -23,6 +23,7 @@ from scrapy_ext.server.extraction.auto.products.offers import (
     availability_of,
     denies_stock,
 )
+from scrapy_ext.server.extraction.auto.products.other_products import OtherProducts
 from scrapy_ext.server.extraction.auto.products.price_elements import PRICE_NAME
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -233,6 +234,7 @@ ENOUGH: Final = 4_000
 
 _DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
 _NO_DESCRIPTION, _DESCRIPTION, _NOTICE = _VOCABULARY.patterns("no_description", "description", "notice")
+_NUMBER_LINE = _VOCABULARY.pattern("number_line", re.IGNORECASE)
 
 
 class ProductDescription(NamedTuple):
@@ -249,12 +251,41 @@ def description_of(page: Page, product: Thing | None, focus: Focus) -> ProductDe
     node = _node(page, focus)
     if node is not None:
         clean = cleaned(node, page.base_url)
+        if clean is not None:
+            _drop_numbers(clean)
         text = text_of(clean) if clean is not None else ""
         if clean is not None and len(text) > len(stated or ""):
             return ProductDescription(text, html_of(clean), node)
     if product is not None and stated:
         return ProductDescription(stated, stated_html(product, stated, page.base_url))
     return ProductDescription(plain(page.meta("og:description", "description")) or _paragraphs(page, focus))
+
+
+def _drop_numbers(clean: HtmlElement) -> None:
+    """Remove the lines at the beginning of a description that hold nothing but a number of the product."""
+    while (number := _number_at_beginning(clean)) is not None:
+        if _is_number(number.text) and len(number):
+            number.text = None
+            number[0].drop_tree()
+        else:
+            number.drop_tree()
+
+
+def _number_at_beginning(clean: HtmlElement) -> HtmlElement | None:
+    """Return the element with the first line of a description, or with it before a line break, where it is a number."""
+    for part in clean.iter():
+        line = node_text(part, MAX_LINE_LENGTH + 1)
+        if part is not clean and _is_number(line):
+            return part
+        if (part.text or "").strip():
+            is_broken = len(part) > 0 and part[0].tag == "br" and _is_number(part.text)
+            return part if is_broken else None
+    return None
+
+
+def _is_number(line: str | None) -> bool:
+    line = one_line(line)
+    return 0 < len(line) <= MAX_LINE_LENGTH and _NUMBER_LINE.fullmatch(line) is not None
 
 
 def _paragraphs(page: Page, focus: Focus) -> str | None:
@@ -314,6 +345,7 @@ def _sureness(page: Page, node: HtmlElement) -> int:
 
 
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")
+_DECIMALS = re.compile(r"[.,]\d")
 _COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")
 #: ``1.2K``.
 _ROUNDED = re.compile(r"(?<![\d.,])(\d{1,4}(?:[.,]\d{1,2})?)\s?([KkMm])\b")
@@ -322,7 +354,10 @@ _FACTORS: Final = {"k": 1_000, "m": 1_000_000}
 _OUT_OF, _OF_SCALE = _VOCABULARY.patterns("out_of", "of_scale")
 #: Words by which the label of a rating is distinguished from ``Image 1 of 5``.
 _OF_STARS = _VOCABULARY.pattern("of_stars", re.IGNORECASE)
-_REVIEWS = _VOCABULARY.pattern("reviews", re.IGNORECASE)
+_REVIEWS, _REVIEWS_BEFORE = _VOCABULARY.patterns("reviews", "reviews_before", flags=re.IGNORECASE)
+_WITHOUT_SCALE, _BARE_COUNT = _VOCABULARY.patterns("without_scale", "bare_count", flags=re.IGNORECASE)
+#: Signs around the parts of a rating.
+_AROUND: Final = " ()（）[]|·•,:–—-"
 _RATING_NAMES: Final = _VOCABULARY.words("rating_names")
 MAX_RATING: Final = 1000.0
 MAX_RATINGS: Final = 300
@@ -354,15 +389,16 @@ def rating_on(page: Page, product: Thing | None, focus: Focus) -> AggregateRatin
     says that nobody has rated the product."""
     if focus.heading is None or (product is not None and _is_unrated(product)):
         return None
+    others = OtherProducts(page, focus)
     for node in page.named(*_RATING_NAMES)[:MAX_RATINGS]:
-        if focus.in_header(node):
+        if _is_of_another(focus, node) or others.hold(node):
             continue
         if -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING:
             text = node_text(node, MAX_TEXT_LENGTH + 1)
             for each in (text, node.get("aria-label"), node.get("title")):
                 if found := _rating_in(each or ""):
                     return _counted(focus, node, found)
-    return _unnamed_rating(page, focus)
+    return _unnamed_rating(page, focus, others)
 
 
 def _is_unrated(product: Thing) -> bool:
@@ -380,14 +416,14 @@ def _counted(focus: Focus, node: HtmlElement, rating: AggregateRating) -> Aggreg
     return rating
 
 
-def _unnamed_rating(page: Page, focus: Focus) -> AggregateRating | None:
+def _unnamed_rating(page: Page, focus: Focus, others: OtherProducts) -> AggregateRating | None:
     """Return the rating of a label of stars right by the heading, or of a line there that also counts the reviews."""
     labelled: list[tuple[HtmlElement, AggregateRating]] = []
     for position in page.with_attribute.get("aria-label", ()):
         node, label = page.elements[position], page.elements[position].get("aria-label", "")
         if -BEFORE_HEADING <= focus.distance(node) <= NEAR_HEADING and _OF_STARS.search(label[:MAX_TEXT_LENGTH]):
             found = _rating_in(label)
-            if found and not _is_of_another(focus, node):
+            if found and not _is_of_another(focus, node) and not others.hold(node):
                 labelled.append((node, found))
     if labelled:
         # Labels of several values are those of a choice, or of the share of each.
@@ -395,7 +431,7 @@ def _unnamed_rating(page: Page, focus: Focus) -> AggregateRating | None:
         return _counted(focus, node, rating) if all(each == rating for _, each in labelled) else None
     for node, text in focus.lines(BEFORE_HEADING, NEAR_HEADING):
         found = _rating_in(text)
-        if found and found.reviewCount and not _is_of_another(focus, node):
+        if found and found.reviewCount and not _is_of_another(focus, node) and not others.hold(node):
             return found
     return None
 
@@ -405,19 +441,38 @@ def _is_of_another(focus: Focus, node: HtmlElement) -> bool:
 
 
 def _rating_in(text: str) -> AggregateRating | None:
-    """Return the rating of a text such as ``4.5 out of 5 (12 reviews)``, or with the scale before the value."""
+    """Return the rating of a text such as ``4.5 out of 5 (12 reviews)``, with the scale before the value or without."""
     if len(text) > MAX_TEXT_LENGTH:
         return None
     if match := _OUT_OF.search(text):
         value, best = match.groups()
     elif match := _OF_SCALE.search(text):
         best, value = match.groups()
-    number = _number(value) if match else None
-    if not match or not number or number > int(best):
+    else:
+        return _rating_without_scale(text.strip(_AROUND))
+    number = _number(value)
+    if not number or number > int(best):
         return None
     reviews = _REVIEWS.search(text, match.end())
     count = _count(reviews.group(1)) if reviews else None
     return AggregateRating(ratingValue=number, bestRating=float(best), reviewCount=count)
+
+
+def _rating_without_scale(text: str) -> AggregateRating | None:
+    """Return the rating of a text that is a value and the number of its reviews: ``4,9 (22 recensioner)``.
+
+    Stars or such a word beside the value count for decimals, and for a word after the number of reviews.
+    """
+    match = _WITHOUT_SCALE.match(text)
+    if match is None:
+        return None
+    is_starred = bool(match["before"] or match["after"])
+    rest = text[match.end() :].strip(_AROUND)
+    count = _REVIEWS.fullmatch(rest) or _REVIEWS_BEFORE.fullmatch(rest) or (is_starred and _BARE_COUNT.fullmatch(rest))
+    if not count or not (is_starred or _DECIMALS.search(match["value"])):
+        return None
+    value = _number(match["value"])
+    return AggregateRating(ratingValue=value, reviewCount=_count(count.group(1))) if value else None
 
 
 def _number(text: str | None) -> float | None:

@@ -270,7 +270,12 @@ def _skus(page: Page, product: Thing | None, focus: Focus) -> Iterator[str]:
 def _short_skus(page: Page, focus: Focus) -> Iterator[str]:
     """Yield the short codes behind a label and a sign after it, or in a row of their label."""
     for text in (*_in_pairs(page, focus, _SKU), *_in_lines(page, focus, _SHORT_SKU)):
-        if len(text) < MIN_CODE_LENGTH and _DIGIT.search(text) and _CODE.fullmatch(text) and not _NO_CODE.fullmatch(text):
+        if (
+            len(text) < MIN_CODE_LENGTH
+            and _DIGIT.search(text)
+            and _CODE.fullmatch(text)
+            and not _NO_CODE.fullmatch(text)
+        ):
             yield text
 
 

@@ -936,3 +936,46 @@ def test_a_labelled_statement_about_a_part_leaves_the_decision_to_the_button(tex
     html = f"<h1>Lamp</h1><p class=price>€59.00</p><dl><dt>Availability:</dt><dd>{text}</dd></dl>"
     assert product(html + "<button>Add to cart</button>")["availability"] == availability
     assert product(html)["availability"] == "OutOfStock"
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        ("4,9 (22 recensioner)", {"ratingValue": 4.9, "reviewCount": 22}),
+        ("★4.5(31件)", {"ratingValue": 4.5, "reviewCount": 31}),
+        ("4.7 ★ (12)", {"ratingValue": 4.7, "reviewCount": 12}),
+        ("⭐ 4,6 | 23 Bewertungen", {"ratingValue": 4.6, "reviewCount": 23}),
+        ("4,6 Sterne (1.204)", {"ratingValue": 4.6, "reviewCount": 1204}),
+        ("4.8 리뷰 1,203", {"ratingValue": 4.8, "reviewCount": 1203}),
+        ("4.6/5 · 128 Bewertungen", {"ratingValue": 4.6, "bestRating": 5.0, "reviewCount": 128}),
+        ("Ocena 4,8 na 5 (312 opinii)", {"ratingValue": 4.8, "bestRating": 5.0, "reviewCount": 312}),
+        ("4.7 (12)", None),
+        ("3 (12 reviews)", None),
+        ("$4.99 (12 reviews)", None),
+        ("Version 4.5 (12 reviews)", None),
+        ("2.5 kg (12 reviews)", None),
+        ("★★★★★", None),
+    ],
+)
+@pytest.mark.parametrize("names", ['class="rating"', ""])
+def test_a_rating_without_its_scale_has_decimals_or_stars_and_the_number_of_its_reviews(
+    text: str, rating: Any, names: str
+) -> None:
+    html = f"<main><h1>Lamp</h1><p {names}>{text}</p><p class='price'>€19.90</p></main>"
+    assert product(html, "<title>Lamp</title>").get("aggregateRating") == rating
+
+
+def test_a_rating_in_the_entries_of_a_list_is_of_other_products() -> None:
+    entry = '<div><a href="/p/{0}"><b>Lamp {0}</b></a> <span class="rating">★ 4.{0} (12)</span> <i>€5.00</i></div>'
+    others = "".join(map(entry.format, range(1, 5)))
+    html = f"<main><h1>Lamp</h1><p>€19.90</p><h2>You may like</h2><div>{others}</div></main>"
+    assert "aggregateRating" not in product(html, "<title>Lamp</title>")
+
+
+@pytest.mark.parametrize(
+    "line", ["<p>Réf : LT-4021</p>", "<p><b>Réf :</b> LT-4021</p>", "<div>SKU: 44</div>", "EAN: 4006381333931<br>"]
+)
+def test_a_number_at_the_beginning_of_a_description_is_left_out(line: str) -> None:
+    text = "A lamp for long evenings, with three levels of light."
+    item = product(f'<h1>Lamp</h1><div class="description">{line}<p>{text}</p><p>Ref: 12</p></div>')
+    assert item["description"] == f"{text}\n\nRef: 12"
