@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -72,9 +73,11 @@ def availability_on(page: Page, focus: Focus, *, priced: bool, unclear: bool = F
         return shown
     if _out_of_stock_in_lines(page, focus) or _promises_word(page, focus):
         return OUT_OF_STOCK
-    if _only_disabled(page, focus):
-        # A script may enable a button of a page that none has changed yet.
-        return OUT_OF_STOCK if page.styles.styled or not _SCRIPT.search(page.source) else None
+    disabled = _only_disabled(page, focus)
+    if disabled:
+        # A script may enable a button of a page that none has changed yet, and a choice may enable it.
+        is_final = page.styles.styled or not _SCRIPT.search(page.source)
+        return OUT_OF_STOCK if is_final and not any(_follows_choice(page, focus, node) for node in disabled) else None
     return IN_STOCK if priced and next(_promises(page, focus), None) is None else None
 
 
@@ -157,17 +160,45 @@ def _promises(page: Page, focus: Focus) -> Iterator[HtmlElement]:
     )
 
 
-def _only_disabled(page: Page, focus: Focus) -> bool:
-    """Return whether the page has a button to order that cannot be pressed, and no option to choose before."""
+def _only_disabled(page: Page, focus: Focus) -> list[HtmlElement]:
+    """Return the buttons to order, which cannot be pressed; none where the page has an option to choose before."""
     buttons = [node for node in islice(page.tree.iter(*_BUTTONS), MAX_STATEMENTS) if node.tag != "form"]
     orders = [node for node in buttons if _disabled(page, node) and _orders(page, node)]
-    return any(not _is_of_another(focus, node) and not _hidden(page, node) for node in orders) and not any(
+    orders = [node for node in orders if not _is_of_another(focus, node) and not _hidden(page, node)]
+    has_option = bool(orders) and any(
         node.tag == "select"
         or node.get("type") == "radio"
         or _CHOICE.search(page.names(node))
         or node.get("role") == "radio"
         for node in page.elements
     )
+    return [] if has_option else orders
+
+
+def _follows_choice(page: Page, focus: Focus, order: HtmlElement) -> bool:
+    """Return whether several buttons side by side are between the heading and a button: they may be a choice of size,
+    whatever their names."""
+    end = focus.distance(order)
+    groups: Counter[HtmlElement] = Counter()
+    for node in islice(page.tree.iter("button", "a"), MAX_STATEMENTS):
+        if not 0 < focus.distance(node) < end or _leads_away(page, node) or _orders(page, node):
+            continue
+        label = node_text(node, MAX_OPTION_LENGTH + 1) or node.get("aria-label") or ""
+        parent = node.getparent()
+        parent = parent.getparent() if parent is not None and len(parent) == 1 else parent
+        # A field between two buttons is one of a number of pieces.
+        if parent is not None and _is_option(label) and next(parent.iter("input"), None) is None:
+            groups[parent] += 1
+    return any(number > 1 for number in groups.values())
+
+
+def _is_option(label: str) -> bool:
+    return len(label) <= MAX_OPTION_LENGTH and any(map(str.isalnum, label)) and not _NOTIFY.search(label)
+
+
+def _leads_away(page: Page, node: HtmlElement) -> bool:
+    url = page.link(node.get("href")) if node.tag == "a" else None
+    return url is not None and not page.is_at(url)
 
 
 class _Options:

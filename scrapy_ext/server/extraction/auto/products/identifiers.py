@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote
 from lxml.html import HtmlElement
 from stdnum import ean, isbn, ismn, issn
 
+from scrapy_ext.server.extraction.auto.fields.price_notation import is_count
 from scrapy_ext.server.extraction.auto.items import Gtin
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.markup import JSON_LD
@@ -197,6 +198,8 @@ _MPN_IN_SCRIPT = re.compile(
 )
 #: A model that is a number rather than a name: ``A60.5700-BV00X``.
 _MODEL_NUMBER = re.compile(r"(?=(?:[^\d]*\d){2})(?=[^A-Z]*[A-Z])[A-Z\d][A-Z\d./+-]{4,}")
+_MEASURE = re.compile(r"\d+(?:\.\d+)?([A-Z]{0,3})")
+_BETWEEN_MEASURES = re.compile(r"[X/+-]")
 #: Shorter numbers of a shop are in others by chance.
 MIN_OWN_LENGTH: Final = 5
 #: Identifiers of databases: long numbers, UUIDs. Longer ones of manufacturers have letters.
@@ -325,8 +328,16 @@ def _mpns(page: Page, product: Thing | None, focus: Focus, others: Iterable[str]
     named = _in_names(page, focus, _MPN_NAMES, _LABELLED_MPN)
     yield from _shown(page, named) if focus.heading is not None else named
     models = [value for value in product.values("model") if isinstance(value, str)] if product else []
-    yield from (code for code in (*models, *_in_pairs(page, focus, _MODEL)) if _MODEL_NUMBER.fullmatch(code))
+    yield from (code for code in (*models, *_in_pairs(page, focus, _MODEL)) if _is_model_number(code))
     yield from _only_in_scripts(page, _MPN_IN_SCRIPT)
+
+
+def _is_model_number(text: str) -> bool:
+    """Return whether a model is a number: neither a name nor sizes (``110V/220V``, ``1200X600MM``)."""
+    if not _MODEL_NUMBER.fullmatch(text):
+        return False
+    parts = [_MEASURE.fullmatch(part) for part in _BETWEEN_MEASURES.split(text)]
+    return not all(part and (not part.group(1) or is_count(part.group(1))) for part in parts)
 
 
 def _shown(page: Page, codes: Iterable[str]) -> Iterator[str]:

@@ -55,8 +55,23 @@ class _Beginning:
     def _is_entry(self, node: HtmlElement) -> bool:
         """Return whether an element is one of several that are alike, each with a link to another page and a price."""
         parent = node.getparent()
-        alike = list(islice(self._alike(node, parent), MOST)) if parent is not None else []
-        return len(alike) >= FEWEST and all(map(self._is_offer, (node, *alike)))
+        if parent is None or not self._is_offer(node):
+            return False
+        alike = list(islice(self._alike(node, parent), MOST))
+        return (len(alike) >= FEWEST and all(map(self._is_offer, alike))) or self._is_of_another_variant(node, parent)
+
+    def _is_of_another_variant(self, node: HtmlElement, parent: HtmlElement) -> bool:
+        """Return whether the whole of an element is a link to another variant, and one beside it is that of the page."""
+        boxes = [box for box in islice(parent, MAX_SIBLINGS) if box.tag == node.tag]
+        own = [box for box in boxes if not self._is_offer(box)]
+        return len(own) == 1 and all(
+            is_money(node_text(box, MAX_TEXT_LENGTH)) and (box is own[0] or self._is_link(box)) for box in boxes
+        )
+
+    def _is_link(self, box: HtmlElement) -> bool:
+        """Return whether the price of an element is in its link to another page."""
+        links = (part for part in islice(box.iter("a"), MAX_BOX) if self._leads_away(part))
+        return any(is_money(node_text(link, MAX_TEXT_LENGTH)) for link in links)
 
     def _alike(self, node: HtmlElement, parent: HtmlElement) -> Iterator[HtmlElement]:
         step = step_of(node)

@@ -167,7 +167,8 @@ class PriceTags:
             return tag.score + (min(times[tag.money.value], 4) * 0.4 if has_place else 0.0)
 
         best = max(current, key=total, default=None)
-        gross = _with_tax(best, current) if best and best.role is Role.NET and best.score >= enough - LESS else None
+        is_net = best is not None and best.role is Role.NET and best.score >= enough - LESS
+        gross = self._with_tax(best, current) if best and is_net else None
         if self._focus is None:
             return gross or (best.money if best and best.score >= enough else None)
         if gross is not None:
@@ -272,6 +273,18 @@ class PriceTags:
         is_net, is_gross = _NET.search(names) is not None, _GROSS.search(names) is not None
         return None if is_net is is_gross else Role.NET if is_net else Role.GROSS
 
+    def _with_tax(self, net: Tag, tags: list[Tag]) -> Money | None:
+        """Return the amount with tax that stands beside one without: of several, the nearest one alone."""
+        places: dict[Money, int] = {}
+        for tag in tags:
+            beside = tag.role is Role.GROSS and is_close(tag.node, net.node, 3)
+            if beside and tag.money.currency_raw == net.money.currency_raw:
+                if net.money.value < tag.money.value <= MOST_WITH_TAX * net.money.value:
+                    place = abs(self._page.order[tag.node] - self._page.order[net.node])
+                    places[tag.money] = min(place, places.get(tag.money, place))
+        nearest = [money for money, place in places.items() if place == min(places.values())]
+        return nearest[0] if len(nearest) == 1 else None
+
     def _score_of_place(self, node: HtmlElement) -> float:
         if self._focus is None:
             return 0.0
@@ -296,19 +309,6 @@ class PriceTags:
         if heading is not None and not heading.hidden:
             score -= 0.0 if -SCREEN / 2 < style.y - heading.y < SCREEN else 1.0
         return score
-
-
-def _with_tax(net: Tag, tags: list[Tag]) -> Money | None:
-    """Return the amount with tax that stands beside one without; of several, nothing decides."""
-    found = {
-        tag.money
-        for tag in tags
-        if tag.role is Role.GROSS
-        and tag.money.currency_raw == net.money.currency_raw
-        and is_close(tag.node, net.node, 3)
-        and net.money.value < tag.money.value <= MOST_WITH_TAX * net.money.value
-    }
-    return found.pop() if len(found) == 1 else None
 
 
 def _beside(focus: Focus, tag: Tag, best: Tag) -> bool:

@@ -104,9 +104,9 @@ def test_the_number_of_the_page_is_that_which_the_row_of_pages_marks(page: str, 
 
 @pytest.mark.parametrize(
     "text",
-    ["Page 2 of 7", "Seite 2 von 7", "Strana 2 z 7", "Strona 2 z 7", "Сторінка 2 з 7", "Pagina 2 din 7", "2/7 oldal", "Lapa 2 no 7",
-     "Σελίδα 2 από 7", "Stranica 2 od 7", "2 / 7 ページ", "7ページ中2ページ目", "第 2 页，共 7 页", "共7页 第2页", "صفحة 2 من 7",
-     "עמוד 2 מתוך 7", "หน้า 2 จาก 7"],
+    ["Page 2 of 7", "Seite 2 von 7", "Strana 2 z 7", "Strona 2 z 7", "Сторінка 2 з 7", "Pagina 2 din 7", "2/7 oldal",
+     "Lapa 2 no 7", "Σελίδα 2 από 7", "Stranica 2 od 7", "2 / 7 ページ", "7ページ中2ページ目", "第 2 页，共 7 页",
+     "共7页 第2页", "صفحة 2 من 7", "עמוד 2 מתוך 7", "หน้า 2 จาก 7"],
 )  # fmt: skip
 @pytest.mark.parametrize("names", ["class=pager", ""])
 def test_a_line_that_counts_the_pages_between_links_to_others_has_the_number(text: str, names: str) -> None:

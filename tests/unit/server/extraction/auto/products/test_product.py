@@ -730,6 +730,10 @@ def test_a_number_of_the_shop_or_a_name_is_not_of_the_manufacturer(mpn: str) -> 
         ("Model", "Aurora2", None),
         ("Modèle", "Série 400", None),
         ("型号", "星光 200", None),
+        ("Modelo", "110V/220V", None),
+        ("Modelo", "350ML", None),
+        ("Modell", "1200X600MM", None),
+        ("Model", "16GB/512GB", None),
         ("Model", "A60.5700-BV00X", "A60.5700-BV00X"),
         ("Модель", "WW90T4040EE", "WW90T4040EE"),
         ("Item model number", "HMP 2000", "HMP 2000"),
@@ -979,3 +983,52 @@ def test_a_number_at_the_beginning_of_a_description_is_left_out(line: str) -> No
     text = "A lamp for long evenings, with three levels of light."
     item = product(f'<h1>Lamp</h1><div class="description">{line}<p>{text}</p><p>Ref: 12</p></div>')
     assert item["description"] == f"{text}\n\nRef: 12"
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "<div><button>S</button><button>M</button><button>L</button></div>",
+        '<ul><li><a href="#">38</a></li><li><a href="#">39</a></li></ul>',
+        '<div><button aria-label="Red"><i></i></button><button aria-label="Blue"><i></i></button></div>',
+    ],
+)
+def test_a_disabled_button_behind_what_may_be_a_choice_decides_nothing(choice: str) -> None:
+    order = '<button class="add-to-cart" disabled>Add to cart</button>'
+    assert "availability" not in product(f"<main><h1>Shirt</h1><p>$20.00</p>{choice}{order}</main>")
+    assert product(f"<main><h1>Shirt</h1><p>$20.00</p>{order}{choice}</main>")["availability"] == "OutOfStock"
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "<div><button>-</button><input value=1><button>+</button></div>",
+        '<div><button aria-label="Fewer"></button><input value=1><button aria-label="More"></button></div>',
+        '<p><a href="/brands/a">Brand</a> <a href="/lamps">Lamps</a></p>',
+        "<button>Share</button>",
+    ],
+)
+def test_a_disabled_button_beside_other_controls_is_of_a_product_out_of_stock(beside: str) -> None:
+    order = '<button class="add-to-cart" disabled>Add to cart</button>'
+    html = f"<main><h1>Shirt</h1><div><p>$20.00</p>{beside}{order}</div></main>"
+    assert product(html)["availability"] == "OutOfStock"
+
+
+@pytest.mark.parametrize("own", ["<li>256 GB €299.00</li>", '<li class="on"><a href="/lamp">256 GB €299.00</a></li>'])
+def test_the_price_is_that_of_the_variant_of_the_page_where_the_others_link_away(own: str) -> None:
+    others = '<li><a href="/p/64">64 GB €199.00</a></li><li><a href="/p/128">128 GB €249.00</a></li>'
+    html = f"<title>Phone</title><main><h1>Phone</h1><ul>{others}{own}</ul></main>"
+    assert extract("product", html, "https://shop.example/lamp")["price"] == "299.00"
+    html = f"<title>Phone</title><main><h1>Phone</h1><ul>{others}</ul></main>"
+    assert "price" not in extract("product", html.replace("</ul>", f"{others}</ul>"), "https://shop.example/lamp")
+
+
+def test_of_several_prices_with_tax_that_beside_the_price_without_is_its_own() -> None:
+    prices = '<p class="price">£100.00 ex. VAT</p><p>£120.00 inc. VAT</p><p>£114.00 inc. VAT</p>'
+    assert product(f"<main><h1>Drill</h1>{prices}</main>")["price"] == "120.00"
+
+
+def test_a_price_named_mrp_is_the_former_one() -> None:
+    html = '<main><h1>Phone</h1><p class="price">₹1,29,900</p><p class="mrp">₹1,49,900</p></main>'
+    item = product(html, lang="en-IN")
+    assert (item["price"], item["regularPrice"]) == ("129900", "149900")
