@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
@@ -15,6 +15,7 @@ from scrapy_ext.server.extraction.auto.fields.prices import currency_in
 from scrapy_ext.server.extraction.auto.items import AggregateRating
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
+from scrapy_ext.server.extraction.auto.page.layout import step_of
 from scrapy_ext.server.extraction.auto.page.sources import highest
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
 from scrapy_ext.server.extraction.auto.products.offers import (
@@ -399,6 +400,10 @@ BEFORE_HEADING: Final = 10
 AFTER_HEADING: Final = 100
 #: The same for one in an element that is not named so.
 NEAR_HEADING: Final = 30
+#: Boxes side by side that are compared, steps up to one, and the text of each that is read, in characters.
+MAX_TILES: Final = 60
+MAX_STEPS: Final = 6
+MAX_TILE_LENGTH: Final = 200
 #: Elements after a rating in which the number of its reviews is searched.
 NEXT_LINES: Final = 6
 
@@ -420,15 +425,13 @@ def rating_on(page: Page, product: Thing | None, focus: Focus) -> AggregateRatin
     says that nobody has rated the product."""
     if focus.heading is None or (product is not None and _is_unrated(product)):
         return None
-    others = OtherProducts(page, focus)
+    others = _OtherRatings(page, focus)
     for node in page.named(*_RATING_NAMES)[:MAX_RATINGS]:
-        if _is_of_another(focus, node) or others.hold(node):
-            continue
         if -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING:
-            text = node_text(node, MAX_TEXT_LENGTH + 1)
-            for each in (text, node.get("aria-label"), node.get("title")):
-                if found := _rating_in(each or ""):
-                    return _counted(focus, node, found)
+            texts = (node_text(node, MAX_TEXT_LENGTH + 1), node.get("aria-label"), node.get("title"))
+            found = next((rating for text in texts if (rating := _rating_in(text or ""))), None)
+            if found and not others.hold(node):
+                return _counted(focus, node, found)
     return _unnamed_rating(page, focus, others)
 
 
@@ -447,14 +450,14 @@ def _counted(focus: Focus, node: HtmlElement, rating: AggregateRating) -> Aggreg
     return rating
 
 
-def _unnamed_rating(page: Page, focus: Focus, others: OtherProducts) -> AggregateRating | None:
+def _unnamed_rating(page: Page, focus: Focus, others: _OtherRatings) -> AggregateRating | None:
     """Return the rating of a label of stars right by the heading, or of a line there that also counts the reviews."""
     labelled: list[tuple[HtmlElement, AggregateRating]] = []
     for position in page.with_attribute.get("aria-label", ()):
         node, label = page.elements[position], page.elements[position].get("aria-label", "")
         if -BEFORE_HEADING <= focus.distance(node) <= NEAR_HEADING and _OF_STARS.search(label[:MAX_TEXT_LENGTH]):
             found = _rating_in(label)
-            if found and not _is_of_another(focus, node) and not others.hold(node):
+            if found and not others.hold(node):
                 labelled.append((node, found))
     if labelled:
         # Labels of several values are those of a choice, or of the share of each.
@@ -462,9 +465,40 @@ def _unnamed_rating(page: Page, focus: Focus, others: OtherProducts) -> Aggregat
         return _counted(focus, node, rating) if all(each == rating for _, each in labelled) else None
     for node, text in focus.lines(BEFORE_HEADING, NEAR_HEADING):
         found = _rating_in(text)
-        if found and found.reviewCount and not _is_of_another(focus, node) and not others.hold(node):
+        if found and found.reviewCount and not others.hold(node):
             return found
     return None
+
+
+class _OtherRatings:
+    """The parts of a page with the ratings of other products: entries of a list, and boxes side by side with a rating
+    and a link to another page each.
+    """
+
+    def __init__(self, page: Page, focus: Focus) -> None:
+        self._page = page
+        self._focus = focus
+        self._products = OtherProducts(page, focus)
+
+    def hold(self, node: HtmlElement) -> bool:
+        around = takewhile(lambda part: part not in self._focus.path, (node, *node.iterancestors()))
+        return (
+            _is_of_another(self._focus, node)
+            or self._products.hold(node)
+            or any(self._is_tile(part) for part in islice(around, MAX_STEPS))
+        )
+
+    def _is_tile(self, part: HtmlElement) -> bool:
+        parent = part.getparent()
+        boxes = islice(parent, MAX_TILES) if parent is not None else ()
+        alike = [box for box in boxes if isinstance(box.tag, str) and step_of(box) == step_of(part)]
+        return len(alike) > 1 and part in alike and all(map(self._leads_away_with_rating, alike))
+
+    def _leads_away_with_rating(self, box: HtmlElement) -> bool:
+        links = islice(box.iter("a"), MAX_TILES)
+        return _DECIMALS.search(node_text(box, MAX_TILE_LENGTH)) is not None and any(
+            _leads_away(self._page, link) for link in links
+        )
 
 
 def _is_of_another(focus: Focus, node: HtmlElement) -> bool:

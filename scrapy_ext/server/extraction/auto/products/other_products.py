@@ -61,7 +61,7 @@ class _Beginning:
         return (len(alike) >= FEWEST and all(map(self._is_offer, alike))) or self._is_of_another_variant(node, parent)
 
     def _is_of_another_variant(self, node: HtmlElement, parent: HtmlElement) -> bool:
-        """Return whether the whole of an element is a link to another variant, and one beside it is that of the page."""
+        """Return whether an element is a link to another variant, and one beside it is that of the page."""
         boxes = [box for box in islice(parent, MAX_SIBLINGS) if box.tag == node.tag]
         own = [box for box in boxes if not self._is_offer(box)]
         return len(own) == 1 and all(

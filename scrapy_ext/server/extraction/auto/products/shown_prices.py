@@ -275,13 +275,16 @@ class PriceTags:
 
     def _with_tax(self, net: Tag, tags: list[Tag]) -> Money | None:
         """Return the amount with tax that stands beside one without: of several, the nearest one alone."""
-        places: dict[Money, int] = {}
+        order, places = self._page.order, dict[Money, int]()
         for tag in tags:
-            beside = tag.role is Role.GROSS and is_close(tag.node, net.node, 3)
-            if beside and tag.money.currency_raw == net.money.currency_raw:
-                if net.money.value < tag.money.value <= MOST_WITH_TAX * net.money.value:
-                    place = abs(self._page.order[tag.node] - self._page.order[net.node])
-                    places[tag.money] = min(place, places.get(tag.money, place))
+            if (
+                tag.role is Role.GROSS
+                and tag.money.currency_raw == net.money.currency_raw
+                and is_close(tag.node, net.node, 3)
+                and net.money.value < tag.money.value <= MOST_WITH_TAX * net.money.value
+            ):
+                place = abs(order[tag.node] - order[net.node])
+                places[tag.money] = min(place, places.get(tag.money, place))
         nearest = [money for money, place in places.items() if place == min(places.values())]
         return nearest[0] if len(nearest) == 1 else None
 

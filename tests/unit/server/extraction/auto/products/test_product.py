@@ -950,6 +950,8 @@ def test_a_labelled_statement_about_a_part_leaves_the_decision_to_the_button(tex
         ("4.7 ★ (12)", {"ratingValue": 4.7, "reviewCount": 12}),
         ("⭐ 4,6 | 23 Bewertungen", {"ratingValue": 4.6, "reviewCount": 23}),
         ("4,6 Sterne (1.204)", {"ratingValue": 4.6, "reviewCount": 1204}),
+        ("5 में से 4.3 स्टार (218 समीक्षाएं)", {"ratingValue": 4.3, "bestRating": 5.0, "reviewCount": 218}),
+        ("5 এর মধ্যে 4.5 (12টি রিভিউ)", {"ratingValue": 4.5, "bestRating": 5.0, "reviewCount": 12}),
         ("4.8 리뷰 1,203", {"ratingValue": 4.8, "reviewCount": 1203}),
         ("4.6/5 · 128 Bewertungen", {"ratingValue": 4.6, "bestRating": 5.0, "reviewCount": 128}),
         ("Ocena 4,8 na 5 (312 opinii)", {"ratingValue": 4.8, "bestRating": 5.0, "reviewCount": 312}),
@@ -967,6 +969,14 @@ def test_a_rating_without_its_scale_has_decimals_or_stars_and_the_number_of_its_
 ) -> None:
     html = f"<main><h1>Lamp</h1><p {names}>{text}</p><p class='price'>€19.90</p></main>"
     assert product(html, "<title>Lamp</title>").get("aggregateRating") == rating
+
+
+def test_a_rating_in_boxes_side_by_side_that_link_away_is_of_other_products() -> None:
+    box = '<div class="tile"><a href="/p/{0}">Lamp {0}</a> <span>4.{0} (12 reviews)</span></div>'
+    html = f"<main><h1>Lamp</h1><p>€19.90</p><div>{box.format(1)}{box.format(2)}</div></main>"
+    assert "aggregateRating" not in product(html, "<title>Lamp</title>")
+    own = '<div class="facts"><p><span>4.8 (31 reviews)</span></p><p><a href="/brands/a">Aurora</a></p></div>'
+    assert product(f"<main><h1>Lamp</h1>{own}<p>€19.90</p></main>")["aggregateRating"]["reviewCount"] == 31
 
 
 def test_a_rating_in_the_entries_of_a_list_is_of_other_products() -> None:
