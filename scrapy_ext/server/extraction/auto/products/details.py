@@ -25,7 +25,6 @@ from scrapy_ext.server.extraction.auto.products.offers import (
     availability_of,
     denies_stock,
 )
-from scrapy_ext.server.extraction.auto.products.other_products import OtherProducts
 from scrapy_ext.server.extraction.auto.products.price_elements import PRICE_NAME
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -425,14 +424,14 @@ def rating_on(page: Page, product: Thing | None, focus: Focus) -> AggregateRatin
     says that nobody has rated the product."""
     if focus.heading is None or (product is not None and _is_unrated(product)):
         return None
-    others = _OtherRatings(page, focus)
+    tiles = _Tiles(page, focus)
     for node in page.named(*_RATING_NAMES)[:MAX_RATINGS]:
-        if -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING:
+        if -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING and not focus.in_header(node):
             texts = (node_text(node, MAX_TEXT_LENGTH + 1), node.get("aria-label"), node.get("title"))
             found = next((rating for text in texts if (rating := _rating_in(text or ""))), None)
-            if found and not others.hold(node):
+            if found and not (focus.in_card(node) or tiles.hold(node)):
                 return _counted(focus, node, found)
-    return _unnamed_rating(page, focus, others)
+    return _unnamed_rating(page, focus, tiles)
 
 
 def _is_unrated(product: Thing) -> bool:
@@ -450,14 +449,14 @@ def _counted(focus: Focus, node: HtmlElement, rating: AggregateRating) -> Aggreg
     return rating
 
 
-def _unnamed_rating(page: Page, focus: Focus, others: _OtherRatings) -> AggregateRating | None:
+def _unnamed_rating(page: Page, focus: Focus, tiles: _Tiles) -> AggregateRating | None:
     """Return the rating of a label of stars right by the heading, or of a line there that also counts the reviews."""
     labelled: list[tuple[HtmlElement, AggregateRating]] = []
     for position in page.with_attribute.get("aria-label", ()):
         node, label = page.elements[position], page.elements[position].get("aria-label", "")
         if -BEFORE_HEADING <= focus.distance(node) <= NEAR_HEADING and _OF_STARS.search(label[:MAX_TEXT_LENGTH]):
             found = _rating_in(label)
-            if found and not others.hold(node):
+            if found and not (_is_of_another(focus, node) or tiles.hold(node)):
                 labelled.append((node, found))
     if labelled:
         # Labels of several values are those of a choice, or of the share of each.
@@ -465,39 +464,31 @@ def _unnamed_rating(page: Page, focus: Focus, others: _OtherRatings) -> Aggregat
         return _counted(focus, node, rating) if all(each == rating for _, each in labelled) else None
     for node, text in focus.lines(BEFORE_HEADING, NEAR_HEADING):
         found = _rating_in(text)
-        if found and found.reviewCount and not others.hold(node):
+        if found and found.reviewCount and not (_is_of_another(focus, node) or tiles.hold(node)):
             return found
     return None
 
 
-class _OtherRatings:
-    """The parts of a page with the ratings of other products: entries of a list, and boxes side by side with a rating
-    and a link to another page each.
-    """
+class _Tiles:
+    """Boxes side by side with a decimal number, such as a rating, and a link to another page each: other products."""
 
     def __init__(self, page: Page, focus: Focus) -> None:
         self._page = page
         self._focus = focus
-        self._products = OtherProducts(page, focus)
 
     def hold(self, node: HtmlElement) -> bool:
         around = takewhile(lambda part: part not in self._focus.path, (node, *node.iterancestors()))
-        return (
-            _is_of_another(self._focus, node)
-            or self._products.hold(node)
-            or any(self._is_tile(part) for part in islice(around, MAX_STEPS))
-        )
+        return any(map(self._is_tile, islice(around, MAX_STEPS)))
 
     def _is_tile(self, part: HtmlElement) -> bool:
         parent = part.getparent()
-        boxes = islice(parent, MAX_TILES) if parent is not None else ()
-        alike = [box for box in boxes if isinstance(box.tag, str) and step_of(box) == step_of(part)]
-        return len(alike) > 1 and part in alike and all(map(self._leads_away_with_rating, alike))
+        boxes = islice(parent, MAX_TILES) if parent is not None and self._leads_away(part) else ()
+        alike = (box for box in boxes if box is not part and isinstance(box.tag, str) and step_of(box) == step_of(part))
+        return any(map(self._leads_away, alike))
 
-    def _leads_away_with_rating(self, box: HtmlElement) -> bool:
-        links = islice(box.iter("a"), MAX_TILES)
+    def _leads_away(self, box: HtmlElement) -> bool:
         return _DECIMALS.search(node_text(box, MAX_TILE_LENGTH)) is not None and any(
-            _leads_away(self._page, link) for link in links
+            _leads_away(self._page, link) for link in islice(box.iter("a"), MAX_TILES)
         )
 
 
