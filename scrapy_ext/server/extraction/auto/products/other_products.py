@@ -84,12 +84,22 @@ class _Beginning:
 
 
 def _unchosen_options(page: Page) -> Iterator[HtmlElement]:
-    """Yield the boxes and labels of the radio buttons that are not chosen, where another one of their set is."""
+    """Yield the boxes and labels of the radio buttons that are not chosen, where another one of their set is.
+
+    A box with a button to press is a tab rather than an option, unless that which is chosen has a price as well.
+    """
     buttons = [node for node in islice(page.tree.iter("input"), MAX_BUTTONS) if node.get("type") == "radio"]
     decided = {node.get("name") for node in buttons if node.get("checked") is not None} - {None}
     unchosen = {node for node in buttons if node.get("checked") is None and node.get("name") in decided}
     numbers = {node.get("id") for node in unchosen} - {None}
-    for node, box in own_boxes(buttons).items():
-        if node in unchosen and next(islice(box.iter("*"), MAX_BOX, None), None) is None:
-            yield box
+    boxes = own_boxes(buttons)
+    priced = {
+        node.get("name")
+        for node, box in boxes.items()
+        if node.get("checked") is not None and is_money(node_text(box, MAX_TEXT_LENGTH))
+    }
+    for node in unchosen:
+        is_small = next(islice(boxes[node].iter("*"), MAX_BOX, None), None) is None
+        if is_small and (node.get("name") in priced or next(boxes[node].iter("button"), None) is None):
+            yield boxes[node]
     yield from (label for label in page.tree.iter("label") if numbers and label.get("for") in numbers)

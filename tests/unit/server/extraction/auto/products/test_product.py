@@ -1042,3 +1042,17 @@ def test_a_price_named_mrp_is_the_former_one() -> None:
     html = '<main><h1>Phone</h1><p class="price">₹1,29,900</p><p class="mrp">₹1,49,900</p></main>'
     item = product(html, lang="en-IN")
     assert (item["price"], item["regularPrice"]) == ("129900", "149900")
+
+
+def test_a_price_in_a_tab_that_is_not_chosen_counts_and_one_of_an_option_does_not() -> None:
+    def price(chosen: str, other: str) -> str | None:
+        boxes = (
+            f'<div><input type="radio" name="t" checked><label>One</label>{chosen}</div>',
+            f'<div><input type="radio" name="t"><label>Two</label>{other}</div>',
+        )
+        return product(f"<main><h1>Lamp</h1><div>{''.join(boxes)}</div></main>").get("price")
+
+    order = '<p class="price">€30.00</p><button>Add to cart</button>'
+    assert price("<p>A lamp for long evenings.</p>", order) == "30.00"
+    assert price("<p>Pick up</p>", '<span class="price">€4.90</span>') is None
+    assert price('<p class="price">€32.00</p><button>Add to cart</button>', order) == "32.00"
