@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from scrapy_ext.api.extraction.problems import CAUSE_HEADER, PROBLEM_TYPES, Cause, Problem, Scope
 from scrapy_ext.api.masking import HIDDEN, without_secrets, without_user
@@ -85,7 +85,7 @@ class ExtractError(Exception):
     - ``ambiguous``: the service may have done, and billed, the work all the same.
     """
 
-    remedy: ClassVar[str] = ""
+    remedy: str = ""
     ambiguous: bool = False
 
     def __init__(
@@ -183,8 +183,10 @@ class UnreachableServiceError(ExtractError):
 
     remedy = "Check EXTRACT_API_URL, and that the service is up."
 
-    def __init__(self, detail: str, *, ambiguous: bool, cause: str = "") -> None:
+    def __init__(self, detail: str, *, ambiguous: bool, cause: str = "", remedy: str = "") -> None:
         super().__init__(detail, cause=cause)
+        if remedy:
+            self.remedy = remedy
         self.ambiguous = ambiguous
         #: Failed connections to the service in a row, of all requests.
         self.rounds = 0

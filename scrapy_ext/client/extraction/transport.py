@@ -29,10 +29,19 @@ _ONE_BUFFER: Final = 64 * 1024 * 1024
 #: Copies of the bytes of an answer while its pieces are joined.
 _JOINED: Final = 2
 
-#: Seconds to connect.
+#: Seconds to connect, and the part of a shorter timeout that a connection may take.
 _CONNECT: Final = 30.0
+_OF_TIMEOUT: Final = 0.9
 #: Seconds for the request of the extensions, which needs no extraction.
 _EXTENSIONS_TIMEOUT: Final = 10.0
+#: Remedies for requests that were sent to the service, so that it is up.
+_RAISE_SETTING: Final = (
+    "Raise the setting DOWNLOAD_TIMEOUT if the site needs longer, or download_timeout in the meta of its requests."
+)
+_RAISE_META: Final = (
+    "Raise download_timeout, in the meta of the request or as an attribute of the spider, if the site needs longer."
+)
+_BROKEN_OFF: Final = "Look at the log of the service, and at the proxies in front of it."
 #: Statuses of temporary failures.
 _TEMPORARY: Final = (429, 500, 502, 503, 504)
 
@@ -94,7 +103,8 @@ class ExtractTransport:
         :class:`~scrapy_ext.client.extraction.errors.TooLargeError`.
         """
         seconds = (self._timeout if bounds.timeout is None else bounds.timeout) or None
-        connect_timeout = min(seconds or _CONNECT, _CONNECT)
+        # Less than the whole, so that a connection that does not open is not reported as a slow page.
+        connect_timeout = min(_OF_TIMEOUT * seconds if seconds else _CONNECT, _CONNECT)
         try:
             # The deadline moves while the answer waits for memory.
             async with timeout_after(seconds) as deadline:
@@ -105,11 +115,13 @@ class ExtractTransport:
         except ConnectError as error:
             raise UnreachableServiceError(f"cannot connect to {self.url} ({_reason(error)})", ambiguous=False) from None
         except TIMEOUT_ERRORS as error:
-            fault = f"no answer from {self.url} within {seconds or 0:g} seconds (DOWNLOAD_TIMEOUT)"
-            raise UnreachableServiceError(fault, ambiguous=True, cause=Cause.TIMEOUT.value) from error
+            fault = f"{self.url} did not return the page within {seconds or 0:g} seconds, the download timeout"
+            remedy = _RAISE_SETTING if bounds.timeout in (None, self._timeout) else _RAISE_META
+            cause = Cause.TIMEOUT.value
+            raise UnreachableServiceError(fault, ambiguous=True, cause=cause, remedy=remedy) from error
         except AnswerError as error:
             fault = f"no whole answer from {self.url} ({_reason(error)})"
-            raise UnreachableServiceError(fault, ambiguous=True) from None
+            raise UnreachableServiceError(fault, ambiguous=True, remedy=_BROKEN_OFF) from None
         self._learn(answer.headers)
         return RawAnswer(answer.status, answer.headers, body)
 

@@ -13,8 +13,9 @@ MIB = 1024 * 1024
 
 class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     # ── the caller's request ──
-    #: From the first byte of a request to its answer; more gives 500 ``/server/timed-out``.
-    request: float = 120.0
+    #: From the first byte of a request to its answer; more gives 500 ``/server/timed-out``. Less than Scrapy's default
+    #: of DOWNLOAD_TIMEOUT, 180 seconds, so that a crawl gets the answer; more than ``fetch`` and ``domain_patience``.
+    request: float = 170.0
     #: The arrival of a request's body.
     request_body: float = 30.0
     #: The transfer of an answer; then the connection is closed.
@@ -35,10 +36,9 @@ class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     #: Maximum delay until a change of the block list takes effect.
     block_list: float = 2.0
     connect: float = 10.0
-    #: Pause of a target within an answer.
-    read: float = 30.0
-    #: A fetch with all redirects.
-    fetch: float = 90.0
+    #: A fetch with all redirects. As in Scrapy, the wait for the first byte and pauses have no limit of their own:
+    #: reports and exports are made before their first byte is sent.
+    fetch: float = 150.0
     redirects: int = 10
     body_bytes: int = 32 * MIB
 
@@ -49,7 +49,7 @@ class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
     page_patience: float = 60.0
     launch: float = 30.0
     #: From a navigation to the first byte of its answer.
-    navigate: float = 30.0
+    navigate: float = 90.0
     #: From there to the page's load event; later resources are not waited for.
     load: float = 15.0
     #: Pages of one browser that are opened ahead of their requests, and seconds without one until they are closed.

@@ -25,7 +25,6 @@ from typing import Any, Final
 
 import aiohttp
 import brotli
-from aiohttp.client_proto import ResponseHandler
 from isal import isal_zlib
 from yarl import URL
 
@@ -233,17 +232,12 @@ async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold
     size = 0
     if (response.content_length or 0) > limit:
         raise _too_large(url, limit)
-    # None when the body is complete and the connection is back in the pool.
-    connection = response.connection
-    protocol = connection.protocol if connection is not None else None
     async for chunk in response.content.iter_any():
         size += len(chunk)
         if size > limit:
             raise _too_large(url, limit)
         count(size)
         coded.write(chunk)
-    if protocol is not None:
-        _stop_read_timer(protocol)
     is_false = False
     try:
         body = await _undo(coded.getvalue(), ",".join(response.headers.getall("Content-Encoding", ())), url, limit)
@@ -251,16 +245,6 @@ async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold
         body, is_false = plain.body, True
     count(len(body))
     return body, is_false
-
-
-def _stop_read_timer(protocol: ResponseHandler) -> None:
-    """Stop the timer of ``sock_read`` when a body was read to its end.
-
-    aiohttp stops it at the end of a body, and starts it once more when reading was paused because the body came faster
-    than it was read. On an idle connection it then fires, and the next request on that connection fails at once.
-    """
-    protocol.read_timeout = None
-    protocol.start_timeout()
 
 
 async def _undo(body: bytes, codings: str, url: URL, limit: int) -> bytes:

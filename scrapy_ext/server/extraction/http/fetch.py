@@ -100,9 +100,7 @@ class Fetcher:
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(
-                total=None, connect=None, sock_connect=self._limits.connect, sock_read=self._limits.read
-            ),
+            timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=self._limits.connect, sock_read=None),
             auto_decompress=False,
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,

@@ -139,9 +139,7 @@ class LenientHandler(ResponseHandler):
             self.force_close()
         if fed:
             super().data_received(fed)
-        elif not self._answer.is_overrun:
-            self.start_timeout()
-        elif self.transport is not None:
+        elif self._answer.is_overrun and self.transport is not None:
             self.transport.close()
 
     def eof_received(self) -> None:

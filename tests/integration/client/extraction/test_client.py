@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_ext.api.extraction import Problem
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction import ExtractClient, ExtractTransport, Limiter, RequestAttempt, RetryPolicy
+from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractTransport, Limiter, RequestAttempt, RetryPolicy
 from scrapy_ext.client.extraction.errors import (
     DomainForbiddenError,
     ExtractError,
@@ -197,6 +197,7 @@ async def test_a_dropped_connection_may_have_been_billed_and_a_refused_one_was_n
     with pytest.raises(UnreachableServiceError) as caught:
         await client.extract(fields(), domain=A)
     assert caught.value.ambiguous
+    assert "is up" not in str(caught.value)
     await server.stop()
     with pytest.raises(UnreachableServiceError, match="cannot connect") as caught:
         await client.extract(fields(), domain=A, policy=FAST.with_overrides({"no-connection": 1}, "meta"))
@@ -206,12 +207,18 @@ async def test_a_dropped_connection_may_have_been_billed_and_a_refused_one_was_n
 
 async def test_a_service_that_does_not_answer_is_given_up_after_the_timeout(server):
     never = asyncio.Event()
-    server.script = [Reply(until=never)]
+    server.script = [Reply(until=never), Reply(until=never)]
     transport = ExtractTransport(f"{server.url}/v1", KEY, 0.1)
     client = ExtractClient(transport, Limiter(1, 1), RetryPolicy.merged({"network": 1}))
     with pytest.raises(UnreachableServiceError, match=r"within 0.1 seconds") as caught:
         await client.extract(fields(), domain=A)
     assert caught.value.ambiguous
+    assert "Raise the setting DOWNLOAD_TIMEOUT" in str(caught.value)
+    assert "is up" not in str(caught.value)
+    with pytest.raises(UnreachableServiceError, match=r"within 0.2 seconds") as caught:
+        await client.extract(fields(), domain=A, bounds=Bounds(0.2))
+    assert "Raise download_timeout" in str(caught.value)
+    assert "is up" not in str(caught.value)
     await client.close()
     never.set()
 
@@ -288,7 +295,7 @@ async def test_no_more_requests_are_sent_than_the_caps_allow(server):
 
 async def test_an_extraction_can_be_cancelled_wherever_it_is(client, server):
     never = asyncio.Event()
-    server.script = [Reply(until=never)]
+    server.script = [Reply(until=never), Reply(until=never)]
     sending = asyncio.ensure_future(client.extract(fields(A), domain=A))
     await eventually_async(lambda: server.requests)
     server.script = [problem("/limits/over-domain-limit", 3600)]

@@ -387,7 +387,7 @@ def test_520_when_a_site_is_silent(target: Target) -> None:
     async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    with Service(allow_hosts=(target.host,), limits=ServiceLimits(read=0.5)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(fetch=0.5)) as running:
         problem(running.extract(url=target.handle("/document/silent", silent), **BODY), "/download/temporary-error")
 
 

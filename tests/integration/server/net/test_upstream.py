@@ -175,7 +175,7 @@ def test_a_proxy_that_lies_fails_the_request_alone_and_leads_nowhere(
 ) -> None:
     answer, endless, status, message = LIES[lie]
     answer = answer.replace(b"{forbidden}", forbidden.url().encode())
-    limits = ServiceLimits(connect=2, read=2, body_bytes=1_000_000)
+    limits = ServiceLimits(connect=2, fetch=4, body_bytes=1_000_000)
     with (
         Upstream(lie=answer, endless=endless) as liar,
         Service(allow_hosts=(target.host,), proxies=(f"DE={liar.address}",), limits=limits) as running,

@@ -98,7 +98,7 @@ def test_the_cause_of_a_problem_is_a_timeout_where_nothing_comes(target: Target)
     async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    with Service(allow_hosts=(target.host,), limits=ServiceLimits(read=0.5)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(fetch=0.5)) as running:
         answer = running.extract(url=target.handle("/cause/silent", silent), **BODY)
     assert answer.headers["extract-cause"] == "timeout"
 
@@ -207,10 +207,10 @@ def test_the_length_of_what_head_does_not_send_is_not_held_against_it(service: S
 
 def test_a_connection_that_was_idle_after_a_large_page_is_used_again(target: Target) -> None:
     """The page comes faster than it is read, so that aiohttp pauses reading; the pause of the test is longer than the
-    read limit, which holds for what a target sends and not for a connection that nobody uses."""
+    limit of a fetch, which does not hold for a connection that nobody uses."""
     url = target.page("/large-page", b"x" * 800_000)
     before = target.connections
-    with Service(allow_hosts=(target.host,), limits=ServiceLimits(read=2.0)) as service:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(fetch=2.0)) as service:
         assert len(body_of(service.result(url=url, **BODY))) == 800_000
         time.sleep(2.5)
         assert len(body_of(service.result(url=url, **BODY))) == 800_000
@@ -642,8 +642,22 @@ def test_a_target_that_never_answers_is_520(target: Target) -> None:
     async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    with Service(allow_hosts=(target.host,), limits=ServiceLimits(read=0.5)) as running:
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(fetch=0.5)) as running:
         running.problem(520, "/download/temporary-error", url=target.handle("/silent", silent), **BODY)
+
+
+def test_a_target_may_take_its_time_before_the_first_byte_and_between_the_others(target: Target) -> None:
+    """It is the whole that has a limit: a report is made before its first byte is sent."""
+
+    async def slow(call: Call, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(2)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nrep")
+        await writer.drain()
+        await asyncio.sleep(2)
+        writer.write(b"ort")
+
+    with Service(allow_hosts=(target.host,), limits=ServiceLimits(fetch=20)) as running:
+        assert body_of(running.result(url=target.handle("/slow", slow), **BODY)) == b"report"
 
 
 def test_a_target_that_drips_for_ever_is_520(target: Target) -> None:
