@@ -110,6 +110,11 @@ class Grant(NamedTuple):
         return (is_anywhere and self.role >= least) or any(role >= least for role in self.roles.values())
 
     @property
+    def named_projects(self) -> frozenset[int]:
+        """Return the projects that the rights name one by one; these need no data to be known."""
+        return (self.projects or frozenset()) | self.roles.keys()
+
+    @property
     def all_projects(self) -> bool:
         """Return true when the whole platform may be read."""
         return self.projects is None and not self.job

@@ -109,17 +109,28 @@ async def _listed(call: Call) -> Response:
     "Return the name of the key.",
     schemas.value(
         "The name of the key.",
-        schemas.record({"username": schemas.STRING, "rights": schemas.array({"enum": [*_RIGHTS]})}, "username"),
+        schemas.record(
+            {
+                "username": schemas.STRING,
+                "rights": schemas.array({"enum": [*_RIGHTS]}),
+                "projects": schemas.array(schemas.NUMBER),
+            },
+            "username",
+        ),
     ),
     parameters=(
-        schemas.Parameter("rights", "what the key may do in a project at least, which is an extension", schemas.FLAG),
+        schemas.Parameter(
+            "rights",
+            "what the key may do in a project at least, and the projects that it is limited to, which is an extension",
+            schemas.FLAG,
+        ),
     ),
 )
 async def _me(call: Call) -> Response:
     if not is_true(call.query.get("rights")):
         return json({"username": call.who})
     rights = [right for right, action in _RIGHTS.items() if call.grant.may_somewhere(action)]
-    return json({"username": call.who, "rights": rights})
+    return json({"username": call.who, "rights": rights, "projects": sorted(call.grant.named_projects)})
 
 
 @ROUTES.add(

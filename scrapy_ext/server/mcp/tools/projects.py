@@ -14,6 +14,18 @@ from scrapy_ext.server.mcp.tool import Listing, Project, Tools
 TOOLS: Final = Tools()
 
 
+_NO_PROJECTS: Final = (
+    "No project of this key has data or a name yet. A project needs no creation: use the number that its code is "
+    "deployed to, or that the user names; by default 1. It is listed once it has a job, code or other data."
+)
+
+
+class _Own(msgspec.Struct):
+    """The answer of ``/api/v2/users/me``: the projects that the key is limited to; empty for a key of all."""
+
+    projects: list[int] = []
+
+
 class _ProjectList(msgspec.Struct):
     projects: list[int]
 
@@ -25,20 +37,28 @@ class ListProjects(Listing, frozen=True, kw_only=True):
 @TOOLS.add(
     "list_projects",
     "List projects",
-    "List the projects that the key may read: number (id), and name if there is one. Other tools take the number.",
+    "List the projects that the key may read: number (id), and name if there is one. Other tools take the number. A "
+    "project is not created: it is listed once it has data or a name, or if the key is limited to it.",
     ListProjects,
     idempotent=True,
 )
 async def _list_projects(services: Services, arguments: ListProjects) -> Result:
-    return _page(await _projects(services), arguments)
+    found = await _projects(services)
+    if not found:
+        return records_result((), arguments.max_bytes, {"total": 0, "note": _NO_PROJECTS})
+    return _page(found, arguments)
 
 
 async def _projects(services: Services) -> list[Shown]:
     try:
-        return decoded(await services.call(ApiCall(path="/api/projects")), list[Shown])
+        found = decoded(await services.call(ApiCall(path="/api/projects")), list[Shown])
+        own = decoded(await services.call(ApiCall(path="/api/v2/users/me", query=(("rights", "1"),))), _Own).projects
     except ApiError as error:
         if error.status != 404:
             raise
+    else:
+        without_data = set(own).difference(project.id for project in found)
+        return sorted([*found, *map(Shown, without_data)], key=lambda project: project.id)
     # The hosted platform has numbers alone.
     numbers = decoded(await services.call(ApiCall(path="/api/scrapyd/listprojects.json")), _ProjectList).projects
     return [Shown(number) for number in numbers]

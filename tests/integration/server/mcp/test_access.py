@@ -49,6 +49,27 @@ async def test_tools_say_what_they_may_do(offering: RunningServer) -> None:
     assert hints["stop_job"] == hints["remove_schedule"] == (False, True, False)
 
 
+async def test_a_key_of_a_project_without_data_learns_its_number(offering: RunningServer, project: int) -> None:
+    store = await Store.open(offering.where)
+    try:
+        key = await add_key(store, f"agent-of-{project}", frozenset({project}), may_write=True)
+    finally:
+        await store.close()
+    async with agent(offering.url, key) as client:
+        listed = await called(client, "list_projects")
+    assert [each["id"] for each in listed.records] == [project]
+
+
+async def test_an_agent_on_a_fresh_server_learns_which_project_it_may_use(tmp_path: Path) -> None:
+    with ForkedServer(tmp_path / "data", options=["--mcp-allow-write", "--no-runner"]) as fresh:
+        async with agent(fresh.url, fresh.platform_key) as client:
+            nothing = await called(client, "list_projects")
+            assert (nothing.records, nothing.facts["total"]) == ([], 0)
+            assert "needs no creation" in nothing.facts["note"]
+            assert not (await called(client, "run_spider", project=1, spider="books")).is_error
+            assert [each["id"] for each in (await called(client, "list_projects")).records] == [1]
+
+
 async def test_a_key_gets_the_tools_that_it_may_use(offering: RunningServer, project: int) -> None:
     store = await Store.open(offering.where)
     try:
