@@ -346,6 +346,17 @@ def stats_of(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     return stats if isinstance(stats, dict) else {}
 
 
+def runs_of(metadata: Mapping[str, Any]) -> list[tuple[dict[str, Any], bool]]:
+    """Return the rows of a job's runs, each with whether the run was lost: it has neither a close reason nor a process.
+
+    The counts and the finish time of a lost run are those of its last report, and of records that came after it.
+    """
+    stored = metadata.get(RUNS)
+    rows = [row for row in stored if isinstance(row, dict)] if isinstance(stored, list) else []
+    current = rows[-1] if rows and metadata.get("state") == JobState.RUNNING.value else None
+    return [(row, row is not current and row.get("close_reason") is None) for row in rows]
+
+
 def without_chosen_id(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a job for another run of it, which has an ID of its own in place of the chosen one."""
     tags, environment = metadata.get("tags"), metadata.get("environment")

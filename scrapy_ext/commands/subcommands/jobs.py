@@ -10,7 +10,17 @@ import msgspec
 from scrapy_ext.api.masking import hidden
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.comparison import changes
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, GIVEN, HOSTED_STATS, RUNS, JobList, JobState, JudgedJobs, stats_of
+from scrapy_ext.api.platform.jobs import (
+    CRAWL_STATS,
+    GIVEN,
+    HOSTED_STATS,
+    RUNS,
+    JobList,
+    JobState,
+    JudgedJobs,
+    runs_of,
+    stats_of,
+)
 from scrapy_ext.api.platform.verdicts import UNJUDGED
 from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.platform.workers import WorkerRow
@@ -110,23 +120,24 @@ def _worker(row: WorkerRow) -> str:
 
 def _metadata_rows(metadata: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """Yield the fields, the runs if there are several, then the stats of the crawl one by one."""
-    runs = metadata.get(RUNS)
+    runs = runs_of(metadata)
     fields = {name: value for name, value in metadata.items() if name not in (CRAWL_STATS, HOSTED_STATS, RUNS)}
     fields = {
         name: hidden(value) if name in GIVEN and isinstance(value, dict) else value for name, value in fields.items()
     }
-    if isinstance(runs, list) and len(runs) > 1:
-        fields |= {f"runs.{number}": _run(row) for number, row in enumerate(runs, 1)}
+    if len(runs) > 1:
+        fields |= {f"runs.{number}": _run(row, is_lost=is_lost) for number, (row, is_lost) in enumerate(runs, 1)}
     for group in (fields, stats_of(metadata)):
         for name, value in sorted(group.items()):
             yield _row(name, value)
 
 
-def _run(row: object) -> str:
-    """Return the row of a run as text: when it began, its counts and its close reason."""
-    row = row if isinstance(row, dict) else {}
+def _run(row: Mapping[str, Any], *, is_lost: bool) -> str:
+    """Return the row of a run as text: when it began, its counts and its outcome."""
     began = clock_with_zone(row.get("start_time")) or "-"
     counts = ", ".join(f"{shown(row.get(name))} {name}" for name in ("items", "responses"))
+    if is_lost:
+        return f"{began}: {counts}, lost: no report since {clock_with_zone(row.get('finish_time')) or '-'}"
     return f"{began}: {counts}, {shown(row.get('close_reason') or 'no close reason')}"
 
 

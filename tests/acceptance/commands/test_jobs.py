@@ -144,6 +144,15 @@ def test_times_are_shown_with_their_zone_in_a_terminal(platform: Platform) -> No
     assert platform.lines("stats", str(key), "--prefix", "fin") == [{"stat": "finish_time", "value": 1_795_000_060_000}]
 
 
+def test_a_run_without_an_end_is_shown_as_lost(platform: Platform) -> None:
+    key = platform.job()
+    run = {"start_time": 1_795_000_000_000, "finish_time": 1_795_000_060_000, "items": 7, "responses": 9}
+    platform.call(lambda client: client.jobs.update(key, {"runs": [run, {**run, "close_reason": "finished"}]}))
+    text = plain(platform.terminal("job", str(key), columns=160))
+    assert "7 items, 9 responses, lost: no report since 2026-11-18 11:07:40 UTC" in text
+    assert "7 items, 9 responses, finished" in text
+
+
 def test_a_job_without_stats_says_so(platform: Platform) -> None:
     assert "has no stats yet" in platform.refused("stats", str(platform.job()))
 

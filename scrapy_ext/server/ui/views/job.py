@@ -13,7 +13,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.alerts import AlertTarget
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.error_groups import ErrorGroup
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, HOSTED_STATS, RUNS, JobState
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, HOSTED_STATS, RUNS, JobState, runs_of
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.monitors.evaluating import log_errors
@@ -32,7 +32,7 @@ _PLACED: Final = frozenset(
     ("tags", "spider", "project", "state", "frontier", "waits_since", CRAWL_STATS, HOSTED_STATS, RUNS)
 )
 #: Fields of a run's row.
-_OF_RUN: Final = ("start_time", "items", "responses", "close_reason")
+_OF_RUN: Final = ("start_time", "finish_time", "items", "responses", "close_reason")
 #: Maximum number of item fields listed.
 _FIELDS: Final = 100
 #: Maximum number of stats on one page; the search finds others.
@@ -154,11 +154,10 @@ def _groups(metadata: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 def _runs(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the runs of a job that was resumed; [] for any other."""
-    rows = metadata.get(RUNS)
-    runs = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    runs = runs_of(metadata)
     if len(runs) < 2:
         return []
-    return [{**dict.fromkeys(_OF_RUN), **row, "took": _took(row)} for row in runs]
+    return [{**dict.fromkeys(_OF_RUN), **row, "took": _took(row), "is_lost": is_lost} for row, is_lost in runs]
 
 
 def _took(row: Mapping[str, Any]) -> int | None:

@@ -223,6 +223,32 @@ async def test_stats_that_are_times_are_shown_as_times_with_their_zone(http: Htt
     ]
 
 
+async def test_a_run_without_an_end_is_shown_as_lost(http: Http, project: int) -> None:
+    key = await job(http, project, state="running")
+    runs = [
+        {"start_time": 1_795_000_000_000, "finish_time": 1_795_000_060_000, "items": 7, "responses": 9},
+        {
+            "start_time": 1_795_000_100_000,
+            "finish_time": 1_795_000_160_000,
+            "items": 3,
+            "responses": 4,
+            "close_reason": "shutdown",
+        },
+        {"start_time": 1_795_000_200_000, "finish_time": 1_795_000_260_000, "items": 1, "responses": 2},
+    ]
+    await http.post(f"/jobs/{key}", json.dumps({"runs": runs}).encode())
+
+    async def outcomes() -> list[str]:
+        shown = page(await http.get(f"/ui/{key}")).xpath("//table[preceding-sibling::h2[1]='Runs']/tbody/tr/td[5]")
+        return [" ".join(" ".join(cell.itertext()).split()) for cell in shown]
+
+    lost, stopped, current = await outcomes()
+    assert lost.startswith("lost: no report since 2026-11-18 11:07:40")
+    assert (stopped, current) == ("shutdown", "")
+    await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished", "close_reason": "node_lost"}])
+    assert (await outcomes())[2].startswith("lost: no report since 2026-11-18 11:11:00")
+
+
 async def test_one_of_something_is_not_several(http: Http, project: int) -> None:
     key = await job(http, project)
     await http.post(f"/items/{key}", [{"name": "a"}])
