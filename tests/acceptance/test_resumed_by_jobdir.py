@@ -93,6 +93,25 @@ def test_a_crawl_that_lost_the_cookies_of_its_login_says_so(site, tmp_path, cook
     assert (lost in second.log) == (cookies == "yes")
 
 
+def test_a_crawl_that_is_resumed_with_other_arguments_names_them(site, tmp_path):
+    project = Project(tmp_path / "project", SPIDERS)
+    first = project.crawl("pages", "-a", f"site={site.url}", "-s", "JOBDIR=job", "-s", "CLOSESPIDER_ITEMCOUNT=2")
+    assert first.reason == "closespider_itemcount"
+    other = project.crawl(
+        "pages",
+        *("-a", f"site={site.url}/", "-a", "password=hidden", "-s", "JOBDIR=job"),
+        *("-s", "CLOSESPIDER_ITEMCOUNT=2"),
+    )
+    changed = (
+        "Job 1/1/1 is resumed with other spider arguments than its last run: password is new, site has another value"
+    )
+    assert changed in other.log
+    same = project.crawl("pages", "-a", f"site={site.url}/", "-a", "password=hidden", "-s", "JOBDIR=job")
+    assert "other spider arguments" not in same.log
+    last = project.crawl("pages", "-a", f"site={site.url}", "-s", "JOBDIR=job")
+    assert "other spider arguments" not in last.log, "it is a new job"
+
+
 def test_a_callback_that_raises_runs_as_often_as_was_asked_for(site, tmp_path):
     project = Project(tmp_path / "project", SPIDERS)
     crawl = project.crawl("failing", "-a", f"site={site.url}")

@@ -36,6 +36,7 @@ from scrapy_ext.api.platform.workers import Counts
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, TooLarge
 from scrapy_ext.compatibility.scrapy import replace_stats_method
+from scrapy_ext.crawl.session.arguments import ARGUMENTS, marks_of_command, report_other_arguments
 from scrapy_ext.crawl.session.cookies import note_cookies, report_lost_cookies
 from scrapy_ext.crawl.session.job import CrawlJob
 from scrapy_ext.crawl.session.plain_stats import PlainStats, plain_reason, plain_stats
@@ -75,6 +76,7 @@ class JobStats:
         self._former: dict[str, Any] = {}
         self._rows: list[dict[str, Any]] = []
         self._began = _now()
+        self._arguments = marks_of_command()
         self._stored_items: int | None = None
 
     async def open(self, client: PlatformClient, job: CrawlJob) -> None:
@@ -87,6 +89,7 @@ class JobStats:
         former = stats if isinstance(stats, dict) else {}
         report_lost_cookies(job, former)
         self._rows = [row for row in rows if isinstance(row, dict)][-_MOST_RUNS:] if isinstance(rows, list) else []
+        report_other_arguments(job, self._rows, self._arguments)
         stored = (await client.requests.stats(job.key)).totals.input_values
         counted = former.get(STORED_REQUESTS, 0)
         lost: list[dict[str, Any]] = []
@@ -146,6 +149,8 @@ class JobStats:
             "items": _whole(plain.stats.get(ITEMS)),
             "responses": _whole(plain.stats.get(RESPONSES)),
         }
+        if self._arguments is not None:
+            row[ARGUMENTS] = self._arguments
         if reason is not None:
             row["close_reason"] = self._secrets.masked(plain_reason(reason))
         if not self._rows:

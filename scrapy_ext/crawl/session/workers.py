@@ -25,6 +25,7 @@ from scrapy_ext.api.platform.worker_bounds import MOST_WORKERS
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.compatibility.python import log_level
 from scrapy_ext.crawl.session import forked, group
+from scrapy_ext.crawl.session.arguments import command_words
 from scrapy_ext.crawl.session.embedded import ServerAddress
 from scrapy_ext.crawl.session.group_locks import GroupLocks
 from scrapy_ext.crawl.session.job import JobFile
@@ -36,8 +37,6 @@ logger = logging.getLogger(__name__)
 
 AUTO: Final = "auto"
 _TEMPLATE: Final = "scrapy_ext.jobprocess.template"
-#: Commands of Scrapy that run one spider in this process.
-_COMMANDS: Final = ("crawl", "runspider")
 #: Options of these commands that name a file of the first worker alone.
 _OWN_FILES: Final = ("--pidfile", "--profile")
 #: Attribute of a crawler that holds its template until the session takes it.
@@ -155,16 +154,9 @@ def take_template(crawler: Crawler) -> Template | None:
 
 
 def _command_line() -> list[str] | None:
-    """Return the words after ``scrapy`` with which this process was started; None if that is not Scrapy's command."""
-    scrapys = getattr(sys.modules.get("scrapy.cmdline"), "execute", None)
-    if scrapys is None or getattr(sys.modules["__main__"], "execute", None) is not scrapys:
-        return None
-    # Scrapy has removed the name of the command from the other list.
-    words = sys.orig_argv[-len(sys.argv) :]
-    command = next((word for word in words if not word.startswith("-")), "")
-    if command not in _COMMANDS:
-        return None
-    return _without_own_files(words)
+    """Return the words after ``scrapy`` that workers repeat; None if this is not a process of Scrapy's command."""
+    words = command_words()
+    return None if words is None else _without_own_files(words)
 
 
 def _without_own_files(words: Sequence[str]) -> list[str]:
