@@ -37,6 +37,7 @@ from scrapy_ext.server.config.extraction_limits import ServiceLimits
 from scrapy_ext.server.extraction.http.bodies import read_body
 from scrapy_ext.server.extraction.http.cookie_jar import FetchCookies
 from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
+from scrapy_ext.server.extraction.http.refused_cookies import cookies_of, use_own_warnings
 from scrapy_ext.server.extraction.outgoing import headers_to_send, without_secure_ones
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.extraction.request_limits import Hold, no_count
@@ -97,6 +98,7 @@ class Fetcher:
             resolver=GuardedResolver(self._guard), use_dns_cache=False, ssl=self._tls, limit=0, keepalive_timeout=15
         )
         use_lenient_handler(connector)
+        use_own_warnings()
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -168,7 +170,10 @@ class _Exchange:
             if self._check is not None:
                 await self._check(str(self._url))
             try:
-                with client_span(self._method, str(self._url), resend=len(self._redirects)) as span:
+                with (
+                    client_span(self._method, str(self._url), resend=len(self._redirects)) as span,
+                    cookies_of(self._url.host or ""),
+                ):
                     answer = await self._hop(span)
             except ExtractionError:
                 raise

@@ -205,6 +205,22 @@ def test_the_length_of_what_head_does_not_send_is_not_held_against_it(service: S
     assert {"name": "Content-Length", "value": "9000000000"} in result["httpResponseHeaders"]
 
 
+def test_cookies_with_names_that_none_may_have_are_reported_once_by_their_site(
+    target: Target, caplog: pytest.LogCaptureFixture
+) -> None:
+    illegal = b"HTTP/1.1 200 OK\r\nSet-Cookie: se{cret}\x80=1\r\nSet-Cookie: good=1\r\nContent-Length: 0\r\n\r\n"
+    with Service(connect_to=(f"cookies.example:80=127.0.0.1:{target.port}",)) as service:
+        for path in ("/illegal-1", "/illegal-2"):
+            target.raw(path, illegal)
+            cookies = service.result(url=f"http://cookies.example{path}", responseCookies=True, **BODY)[
+                "responseCookies"
+            ]
+            assert [cookie["name"] for cookie in cookies] == ["good"]
+    (message,) = [message for message in caplog.messages if "ookie" in message]
+    assert message.startswith("cookies.example sets cookies whose names")
+    assert "secret" not in message
+
+
 def test_a_connection_that_was_idle_after_a_large_page_is_used_again(target: Target) -> None:
     """The page comes faster than it is read, so that aiohttp pauses reading; the pause of the test is longer than the
     limit of a fetch, which does not hold for a connection that nobody uses."""
