@@ -19,6 +19,7 @@ from scrapy_ext import environment
 from scrapy_ext.api.masking import without_secrets
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.frontier import DEFAULT_SLOTS, MAX_SLOTS
+from scrapy_ext.api.repeated_names import repeated_names
 from scrapy_ext.server.config.command_line import OPTIONS, SECRETS
 from scrapy_ext.server.config.option import Option
 from scrapy_ext.server.config.secret_files import SUFFIX, SecretFileError, secret_in
@@ -71,6 +72,8 @@ class Setting(msgspec.Struct, frozen=True):
                 value = value.split(self.separator)
         if value is None:
             return self.default
+        if self.type is SettingType.DICT and isinstance(value, str):
+            self._check_names(value)
         try:
             converted = _CONVERT[self.type](value)
         except (TypeError, ValueError):
@@ -87,6 +90,15 @@ class Setting(msgspec.Struct, frozen=True):
                 self.name, f"must be at most {self.most:g}, got {converted!r}", f"Use {self.most:g} or less."
             )
         return converted
+
+    def _check_names(self, text: str) -> None:
+        """Raise :class:`SettingError` for a name that an object of a JSON text has more than once."""
+        try:
+            repeated = next(repeated_names(text), None)
+        except (ValueError, RecursionError):
+            return  # the conversion reports what is no JSON
+        if repeated is not None:
+            raise SettingError(self.name, f"has {repeated.field!r} more than once", "Give it once.")
 
     def _variable(self) -> str | None:
         try:

@@ -201,11 +201,11 @@ def _fields(opts: argparse.Namespace) -> dict[str, Any]:
     import json
 
     from scrapy_ext.api.extraction.fields import MARKDOWN, OUTPUTS
-    from scrapy_ext.api.extraction.rules import repeated_names
+    from scrapy_ext.api.extraction.rules import repeated_fields
 
     try:
         fields = json.loads(opts.params or "{}")
-        repeated = repeated_names((opts.params or "{}").encode())
+        repeated = repeated_fields((opts.params or "{}").encode())
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--params is not JSON: {error}") from None
     if not isinstance(fields, dict) or "url" in fields:

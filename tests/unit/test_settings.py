@@ -38,6 +38,12 @@ def test_command_line_values_are_read_as_scrapy_reads_them():
     assert SETTINGS["EXTRACT_API_PARAMS"].read(settings) == {"geolocation": "DE"}
 
 
+def test_a_name_that_is_given_twice_in_a_setting_is_refused():
+    text = '{"geolocation": "DE", "geolocation": "US"}'
+    with pytest.raises(SettingError, match="EXTRACT_API_PARAMS has 'geolocation' more than once"):
+        SETTINGS["EXTRACT_API_PARAMS"].read(BaseSettings({"EXTRACT_API_PARAMS": text}))
+
+
 @pytest.mark.parametrize(
     ("value", "read"),
     [

@@ -33,6 +33,7 @@ from scrapy_ext.api.extraction.forms import form_of, shown
 from scrapy_ext.api.extraction.problems import Problem
 from scrapy_ext.api.extraction.records import ExtractRequest
 from scrapy_ext.api.json_decoder import decoder
+from scrapy_ext.api.repeated_names import repeated_names
 from scrapy_ext.api.violations import ContractError, Violation, refused
 
 #: Fields that only an HTTP request for the body accepts (rule 9).
@@ -135,7 +136,7 @@ def parse(body: bytes, *, extra_fields: Collection[str] = ()) -> ExtractRequest:
     if not isinstance(decoded, dict):
         raise refused("request body", "must be a JSON object", 'Send {"url": ..., ...}.')
     checked = _without_echo(body) if "echoData" in decoded else body
-    violations = [*repeated_names(checked), *check(decoded, extra_fields=extra_fields)]
+    violations = [*repeated_fields(checked), *check(decoded, extra_fields=extra_fields)]
     if violations:
         raise ContractError(violations)
     request = msgspec.convert({k: v for k, v in decoded.items() if v is not None}, ExtractRequest)
@@ -227,43 +228,13 @@ def decode(body: bytes) -> Any:
         raise InvalidJsonError(_message(body, str(error))) from None
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """The members of a JSON object, as often as they are in it."""
-
-
-#: Numbers are not looked at: Python refuses those of many digits.
-_AS_PAIRS: Final = json.JSONDecoder(object_pairs_hook=_Pairs, parse_int=float)
-
-
-def repeated_names(body: bytes) -> list[Violation]:
-    """Return the names that an object of a JSON text has more than once. Decoders take the last one without a word."""
-    found = False
-
-    def look(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal found
-        found = found or len(dict(pairs)) < len(pairs)
-
-    text = body.decode()
+def repeated_fields(body: bytes) -> list[Violation]:
+    """Return the names that an object of a JSON text has more than once, except in ``echoData``, which is returned as
+    it was sent."""
     try:
-        json.JSONDecoder(object_pairs_hook=look, parse_int=float).decode(text)
-        return list(islice(_repeated_in(_AS_PAIRS.decode(text), ""), MAX_VIOLATIONS)) if found else []
+        return list(repeated_names(body.decode(), MAX_VIOLATIONS, verbatim="echoData"))
     except RecursionError:
         raise InvalidJsonError(_too_deep(body)) from None
-
-
-def _repeated_in(value: Any, place: str) -> Iterator[Violation]:
-    if isinstance(value, _Pairs):
-        names = set[str]()
-        for name, member in value:
-            path = f"{place}.{shown(name)}" if place else shown(name)
-            if name in names:
-                yield Violation(path, "is given more than once", "Send it once.")
-            names.add(name)
-            if path != "echoData":  # returned as it was sent
-                yield from _repeated_in(member, path)
-    elif isinstance(value, list):
-        for number, member in enumerate(value):
-            yield from _repeated_in(member, f"{place}[{number}]")
 
 
 def _without_echo(body: bytes) -> bytes:

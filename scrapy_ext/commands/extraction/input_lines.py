@@ -24,7 +24,7 @@ from w3lib.url import safe_url_string
 from scrapy_ext.api.extraction import OUTPUTS, check
 from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
 from scrapy_ext.api.extraction.fields import MAX_BODY_BYTES
-from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, repeated_names
+from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, repeated_fields
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.output_files import BINARY
@@ -203,7 +203,7 @@ def _own_fields(line: InputLine) -> dict[str, Any] | Violation:
         return Violation("input", f"must be at most {MAX_LINE_BYTES} bytes", "Shorten it.")
     try:
         fields: dict[str, Any] = msgspec.json.decode(line.text, type=dict[str, Any])
-        repeated = repeated_names(line.text)
+        repeated = repeated_fields(line.text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidJsonError) as error:
         return Violation("input", f"is not JSON: {error}", 'Write a URL, or {"url": "https://example.com/", ...}.')
     return repeated[0] if repeated else fields

@@ -13,6 +13,7 @@ from scrapy_ext.api.masking import hidden
 from scrapy_ext.api.platform.cron import Cron
 from scrapy_ext.api.platform.periodic import MAX_PER_PAGE, NewSchedule, PeriodicJob
 from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
+from scrapy_ext.api.repeated_names import repeated_names
 from scrapy_ext.commands.fields import given_fields, option_of
 from scrapy_ext.commands.options import YES, argument, whole_number
 from scrapy_ext.commands.output import Column
@@ -45,9 +46,12 @@ _COLUMNS: Final = (
 
 def _json(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        found = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         raise argparse.ArgumentTypeError(f"must be JSON: {error}") from None
+    for repeated in repeated_names(text):
+        raise argparse.ArgumentTypeError(f"has {repeated.field} more than once; give it once")
+    return found
 
 
 async def _list(view: View) -> None:

@@ -27,6 +27,7 @@ from starlette.requests import Request
 
 from scrapy_ext.api.compression import DamagedError, Inflater, SizeLimitError, joinable, unmarked
 from scrapy_ext.api.json_decoder import LINE, VALUE, decoder, values_in, weight
+from scrapy_ext.api.repeated_names import repeated_names
 from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS, timeout_after
 from scrapy_ext.server.http import limits
@@ -44,6 +45,8 @@ MAX_LINES: Final = 1_000_000
 MAX_LINE: Final = MIB
 #: Marks that some editors and shells write before a text.
 _MARKS: Final = (BOM_UTF8, BOM_UTF16_LE, BOM_UTF16_BE)
+#: Repeated names that an error has.
+_MOST_REPEATED: Final = 20
 #: Commas, colons and opening brackets of one JSON document of over :data:`_PLAIN` bytes: decoding so many takes a fifth
 #: of a second, in which the server does nothing else. Shorter documents take less.
 MAX_VALUES: Final = 500_000
@@ -340,6 +343,22 @@ def value(data: bytes, place: str = "body") -> Any:
     return _decoded(data, place)
 
 
+def given(data: bytes, place: str) -> Any:
+    """Return a JSON value that somebody wrote; raises ``ContractError``, also for a name that an object has twice."""
+    found = value(data, place)
+    _check_names(data, place)
+    return found
+
+
+def _check_names(data: bytes, place: str = "") -> None:
+    try:
+        violations = list(repeated_names(data.decode(), _MOST_REPEATED, place=place))
+    except RecursionError as error:
+        raise not_json(place or "body", "JSON", error, data) from None
+    if violations:
+        raise ContractError(violations)
+
+
 def _check_values(values: int, size: int, place: str) -> None:
     if values > MAX_VALUES and size > _PLAIN:
         raise ContractError([Violation(place, f"has over {MAX_VALUES} values", "Send less of it.", 413)])
@@ -356,8 +375,11 @@ def _decoded(data: bytes, place: str) -> Any:
 _REQUIRED: Final = object()
 
 
-async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: object = _REQUIRED) -> Any:
-    """Return the JSON value of a body; ``empty`` for an empty body."""
+async def document(
+    request: Request, limit: int = MAX_DOCUMENT, *, empty: object = _REQUIRED, by_hand: bool = False
+) -> Any:
+    """Return the JSON value of a body; ``empty`` for an empty body. ``by_hand``: somebody may have written it, so that
+    a name which an object has twice is refused."""
     context, values, size = context_of(request.scope), 0, 0
 
     def count(piece: bytes) -> None:
@@ -372,12 +394,22 @@ async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: object
         return empty
     async with turn(request, len(data)):
         keep(weight(data, values))
-        return _decoded(data, "body")
+        found = _decoded(data, "body")
+        if by_hand:
+            _check_names(data)
+        return found
 
 
-async def fields_of(request: Request, example: str, limit: int = MAX_DOCUMENT, *, empty: object = _REQUIRED) -> Fields:
+async def fields_of(
+    request: Request,
+    example: str,
+    limit: int = MAX_DOCUMENT,
+    *,
+    empty: object = _REQUIRED,
+    by_hand: bool = False,
+) -> Fields:
     """Return the JSON object of a body; raises ``ContractError``, which shows the ``example``."""
-    found = await document(request, limit, empty=empty)
+    found = await document(request, limit, empty=empty, by_hand=by_hand)
     if not isinstance(found, dict):
         raise refused("body", "must be a JSON object", f"Write {example}.")
     return found
@@ -385,7 +417,7 @@ async def fields_of(request: Request, example: str, limit: int = MAX_DOCUMENT, *
 
 async def known_fields(request: Request, known: Iterable[str], example: str, limit: int) -> Fields:
     """Return the JSON object of a body; raises ``ContractError`` for one with other fields than the known ones."""
-    fields, known = await fields_of(request, example, limit), list(known)
+    fields, known = await fields_of(request, example, limit, by_hand=True), list(known)
     for name in fields:
         if name not in known:
             raise refused(name[:60], "is not a field of this request", f"The fields are {', '.join(known)}.")

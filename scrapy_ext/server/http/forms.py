@@ -50,7 +50,7 @@ class Form:
         text = self.get(name)
         if not text:
             return None
-        value = bodies.value(text.encode(), name)
+        value = bodies.given(text.encode(), name)
         if not isinstance(value, dict):
             raise refused(name, "must be a JSON object", f'Write {name}={{"NAME": "value"}}.')
         return value

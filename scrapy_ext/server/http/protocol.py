@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import time
 from collections import deque
@@ -64,6 +65,8 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES: Final = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode() for each in HTTPStatus}
 #: Characters that would end a header, or that are invalid in it.
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {ord("\t")})
+#: The method and the target at the begin of a request.
+_REQUEST_LINE: Final = re.compile(rb"[A-Z]+ (/[^\s?]*)")
 #: Begin of the paths whose errors are problems (extraction-api.md, Errors).
 _EXTRACTION: Final = b"/v1/"
 _WATCHED: Final = tuple(path.encode() for path in ALWAYS)
@@ -168,6 +171,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     #: The address of the request; uvicorn sets it at the begin of each.
     url = b""
+    #: The bytes that are parsed now.
+    _piece = b""
     _refusal: tuple[int, str] | None = None
     _timer: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
@@ -304,7 +309,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _feed(self, data: bytes) -> None:
         waiting = self._timer
+        self._piece = data
         super().data_received(data)
+        self._piece = b""
         if self._in_head and self._timer is None and self._refusal is None:
             self._await_headers(self.client_timeout)
         if waiting is not None and self._timer is waiting:
@@ -345,7 +352,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.metrics.unreadable(status)
         again = "retry-after: 2\r\n" if status in (429, 503) else ""
         kind, body = "text/plain; charset=UTF-8", f"{message}\n".encode()
-        if self.url.startswith(_EXTRACTION):
+        if self._path().startswith(_EXTRACTION):
             kind, body = PROBLEM_CONTENT_TYPE, msgspec.json.encode(Problem.of_refusal(status, message))
         head = (
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {kind}\r\n"
@@ -355,6 +362,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         # With a delay: because of unread bytes, the system would discard the answer.
         self.loop.call_later(limits.LINGER_TIME / 5, self._end)
+
+    def _path(self) -> bytes:
+        """Return the path of the request; the parser does not report one that it refuses."""
+        found = None if self.url else _REQUEST_LINE.match(self._piece)
+        return self.url if found is None else found[1]
 
     def _end(self) -> None:
         """Close the connection without waiting for the client to read."""

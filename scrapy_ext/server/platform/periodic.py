@@ -110,7 +110,7 @@ async def _page(call: Call) -> Response:
 
 async def _fields(call: Call) -> dict[str, Any]:
     example = '{"cron": "30 4 * * *", "tasks": [{"name": "spider"}]}'
-    return await bodies.fields_of(call.request, example, _MAX_BODY)
+    return await bodies.fields_of(call.request, example, _MAX_BODY, by_hand=True)
 
 
 def _missing(call: Call) -> str:

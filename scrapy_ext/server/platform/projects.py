@@ -156,7 +156,7 @@ async def _settings(call: Call) -> Response:
     event=ChangeEvents.SETTINGS_CHANGED,
 )
 async def _write_settings(call: Call) -> Response:
-    return await _merge(call, await bodies.document(call.request))
+    return await _merge(call, await bodies.document(call.request, by_hand=True))
 
 
 @ROUTES.add(f"GET {_ONE}", "Read a setting; null if absent.", schemas.value("Its value.", schemas.ANY))
@@ -172,7 +172,7 @@ async def _setting(call: Call) -> Response:
     event=ChangeEvents.SETTINGS_CHANGED,
 )
 async def _write_setting(call: Call) -> Response:
-    return await _merge(call, {call.part("name"): await bodies.document(call.request)})
+    return await _merge(call, {call.part("name"): await bodies.document(call.request, by_hand=True)})
 
 
 @ROUTES.add(f"DELETE {_ONE}", "Remove a setting.", schemas.DONE, event=ChangeEvents.SETTINGS_CHANGED)

@@ -74,7 +74,7 @@ async def _read(call: Call) -> Response:
 )
 async def _change(call: Call) -> Response:
     _check(call)
-    change = parse_change(await bodies.fields_of(call.request, _EXAMPLE, _MAX_BODY))
+    change = parse_change(await bodies.fields_of(call.request, _EXAMPLE, _MAX_BODY, by_hand=True))
     user = found(await call.store.users.change(call.part_number("user"), change, call.who), _missing(call))
     call.wrote(1)
     return json(call.service(UserRules).shown(user))

@@ -38,7 +38,7 @@ def arguments_of_text(text: str, field: str) -> dict[str, Any]:
     """Parse arguments; raises ``ContractError`` about ``field``."""
     if not is_of_lines(text):
         try:
-            value = bodies.value(text.encode(), field)
+            value = bodies.given(text.encode(), field)
         except ContractError as error:
             rule = error.violations[0].rule
             raise refused(field, rule, 'Write {"name": "value"}, or one name=value per line.') from None

@@ -120,7 +120,7 @@ def fields_of(form: Form) -> dict[str, Any]:
     elif body.get("markdown") and (source := form.get("extractFrom")):
         body["extractFrom"] = source
     if more := (form.get("more") or "").strip():
-        value = bodies.value(more.encode(), "more")
+        value = bodies.given(more.encode(), "more")
         if not isinstance(value, dict):
             raise refused("more", "must be a JSON object", 'Write {"geolocation": "DE"}.')
         if _is_deeper(value, MAX_LEVELS):

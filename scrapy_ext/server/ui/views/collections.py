@@ -237,7 +237,7 @@ async def _save(visit: Visit) -> Response:
 
 def _checked(key: str, text: str) -> list[tuple[bytes, bytes]]:
     """Return the edited record; raises ``ContractError`` that names ``record``."""
-    value = bodies.value(text.encode(), "record")
+    value = bodies.given(text.encode(), "record")
     if not isinstance(value, dict):
         raise refused("record", "must be a JSON object", 'Write {"name": "value"}.')
     try:

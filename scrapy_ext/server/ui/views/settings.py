@@ -137,7 +137,7 @@ async def _rename(visit: Visit, name: str) -> None:
 
 async def _set(visit: Visit, name: str, text: str) -> None:
     check_name("setting", name)
-    value = _restored(bodies.value(text.encode(), "value"), (await _stored(visit)).get(name))
+    value = _restored(bodies.given(text.encode(), "value"), (await _stored(visit)).get(name))
     check_project_settings({name: value})
     await visit.store.projects.merge(visit.project, {name: msgspec.json.encode(value)})
     await visit.note(ChangeEvents.SETTINGS_CHANGED, settings=[name])

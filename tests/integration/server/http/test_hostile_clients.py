@@ -249,6 +249,19 @@ async def test_a_query_with_characters_beyond_ascii_is_refused_with_the_remedy(s
     assert (answer.status, b"such as %C3%A9" in answer.body) == (400, True)
 
 
+async def test_the_same_is_a_problem_for_extraction_also_in_a_connection_that_is_used_again(
+    server: RunningServer,
+) -> None:
+    async with Raw(server.url, server.extract_key) as raw:
+        await raw.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert (await raw.answer()).status == 200
+        await raw.send("POST /v1/extract?é HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n".encode())
+        answer = await raw.answer()
+    assert (answer.status, answer.headers["content-type"]) == (400, "application/problem+json")
+    problem = json.loads(answer.body)
+    assert (problem["type"], problem["status"], "%C3%A9" in problem["detail"]) == ("/request/invalid", 400, True)
+
+
 async def test_a_client_that_leaves_in_its_body_stores_nothing(server: RunningServer, http: Http) -> None:
     for number in range(20):
         async with Raw(server.url, server.platform_key) as raw:

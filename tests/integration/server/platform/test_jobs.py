@@ -105,6 +105,7 @@ async def test_spiders_have_numbers_and_their_jobs_too(http: Http, project: int)
         ({"spider": "a", "units": "0"}, "units: must be 1 to 6"),
         ({"spider": "a", "job_settings": "[]"}, "job_settings: must be a JSON object"),
         ({"spider": "a", "job_settings": "{"}, "job_settings: is not JSON"),
+        ({"spider": "a", "job_settings": '{"A": 1, "A": 2}'}, "job_settings.A: is given more than once"),
         ({"spider": "a", "meta": '{"state":"lost"}'}, "meta.state: must be one of"),
         ({"jobq_id": "77"}, "jobq_id: 77 is no spider"),
         ({"project": "x", "spider": "a"}, "project: must be a whole number"),
