@@ -66,6 +66,9 @@ class ItemStoragePipeline:
         #: Items and bytes that are not in the stats yet.
         self._uncounted = self._uncounted_bytes = 0
         self._counting: asyncio.TimerHandle | None = None
+        #: The item before, with its JSON, and True once an object that was stored again was reported.
+        self._last: tuple[object, bytes] = (None, b"")
+        self._has_warned_of_object = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -106,6 +109,7 @@ class ItemStoragePipeline:
             return item
         if replaced:
             self._report(replaced)
+        self._check_object(item, record)
         if self._sink is not None:
             self._sink.add_item(record)
         elif self._writer is not None:
@@ -115,6 +119,18 @@ class ItemStoragePipeline:
         if self._counting is None:
             self._counting = asyncio.get_running_loop().call_later(_COUNT_SECONDS, self._count_stored)
         return item
+
+    def _check_object(self, item: object, record: bytes) -> None:
+        """Warn, once, of an object that is filled again for each item: Scrapy runs pipelines when it has its last
+        values."""
+        if item is self._last[0] and record == self._last[1] and not self._has_warned_of_object:
+            self._has_warned_of_object = True
+            logger.warning(
+                "%s: this is the object of the item before, with the same values. If the spider fills one object again "
+                "for each item, all of them are stored with the values of the last: create an item for each",
+                self._place(),
+            )
+        self._last = (item, record)
 
     def _count_stored(self) -> None:
         self._counting = None
