@@ -3,20 +3,22 @@
 Elements are grouped by their names (``post-body``, ``message-content``, the ``bbWrapper`` of XenForo, the ``cooked`` of
 Discourse) without digits. Of the groups named like the text of a post, that with the most text is chosen; then, as long
 as each of its elements contains one of another group with most of its text, the inner one. Where no group is named so,
-boxes that repeat with a date each are the posts.
+boxes that repeat with a date each are the posts. Where no name tells the text from the rest of a post, its parts do
+(``post_parts.py``).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
+from scrapy_ext.server.extraction.auto.forum.post_parts import PostText, are_posts, text_of_posts
 from scrapy_ext.server.extraction.auto.page import Page, node_text
 from scrapy_ext.server.extraction.auto.page.layout import Parts, class_and_id, own_boxes, step_of, way_to
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
@@ -53,26 +55,45 @@ _NO_TAGS: Final = frozenset({
     "i",
 })  # fmt: skip
 _CELLS: Final = frozenset({"td", "div", "li"})
+#: Elements of whole posts that neither names nor dates tell, how many of them there are at least, and how many groups
+#: of them are compared.
+_POST_TAGS: Final = frozenset({"article", "div", "li", "section", "tr"})
+FEWEST_ALIKE: Final = 3
+MAX_GROUPS: Final = 4
 #: Elements of the parts of a post beside its text, and how many elements of a post are searched for them.
 _CELLS_OF_PARTS: Final = frozenset({"p", "div", "dl", "ul", "header", "footer"})
 MAX_PARTS: Final = 200
 _DIGITS = re.compile(r"\d+")
 
 
-def bodies_of(page: Page) -> list[HtmlElement]:
-    """Return the elements of the texts of the posts, in the order of the page."""
+def texts_of(page: Page) -> list[PostText]:
+    """Return the texts of the posts, in the order of the page."""
+    bodies = _named_bodies(page)
+    boxes = _by_dates(page) if len(bodies) < FEWEST_HELD else []
+    if not bodies and not boxes:
+        boxes = _by_likeness(page)
+    if len(boxes) > 1:
+        found = text_of_posts(page, boxes)
+    elif len(bodies) > 1 and not all(map(_is_named_text, bodies)):
+        found = [text._replace(box=None) for text in text_of_posts(page, bodies)]
+    else:
+        found = [PostText(body) for body in bodies or boxes]
+    return [text for text in found if not _SIGNATURE.match(node_text(text.body, 20))][:MAX_POSTS]
+
+
+def _is_named_text(node: HtmlElement) -> bool:
+    return any(_worth(name) == _PLAIN for name in _names(node))
+
+
+def _named_bodies(page: Page) -> list[HtmlElement]:
+    """Return the elements of the texts of posts, or of whole posts, by their names."""
     lengths = _Lengths()
     groups = _without_boxes_of_several(_groups(page, lengths))
     scores = {
         name: lengths.of(nodes) * _worth(name) * (1.0 if len(nodes) > 1 else 0.4) for name, nodes in groups.items()
     }
     best = max(scores, key=lambda name: scores[name], default=None)
-    if best is None:
-        return _by_dates(page)[:MAX_POSTS]
-    nodes = _around_spans(_narrowed(groups, best, lengths))
-    if len(nodes) == 1 and len(dated := _by_dates(page)) > 1:
-        nodes = dated
-    return [node for node in nodes if not _SIGNATURE.match(node_text(node, 20))][:MAX_POSTS]
+    return [] if best is None else _around_spans(_narrowed(groups, best, lengths))[:MAX_POSTS]
 
 
 class _Lengths(dict[HtmlElement, int]):
@@ -114,10 +135,34 @@ def main_of(page: Page) -> HtmlElement | None:
 
 
 def _inside(main: HtmlElement | None, nodes: list[HtmlElement]) -> list[HtmlElement]:
-    """Return the elements that are in the main part of a page, if any is: texts beside it are about the forum."""
+    """Return the elements that are in the main part of a page, if any is: texts beside it are about the forum.
+
+    The first post may stand before that part. It has the same parts as the others.
+    """
     if main is None:
         return nodes
-    return [node for node in nodes if main in node.iterancestors()] or [node for node in nodes if node is not main]
+    inside = [node for node in nodes if main in node.iterancestors()]
+    if not inside:
+        return [node for node in nodes if node is not main]
+    parts = _steps_in_post(inside[0])
+    before = [node for node in nodes[: nodes.index(inside[0])] if _are_alike(_steps_in_post(node), parts)]
+    return [*before[-1:], *inside]
+
+
+def _steps_in_post(node: HtmlElement) -> frozenset[str]:
+    """Return the steps to the parts of a post that have names: of its element, or of the element around its text."""
+    for box in (node, node.getparent()):
+        steps = frozenset(map(step_of, box.iterchildren("*"))) if box is not None and len(box) <= MAX_PARTS else ()
+        named = frozenset(step for step in steps if "." in step)
+        if len(named) > 1:
+            return named
+    return frozenset()
+
+
+def _are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Return whether posts have most of their parts, and several, in common: the first one has other buttons."""
+    common = len(first & second)
+    return common > 1 and 2 * common > max(len(first), len(second))
 
 
 def _without_boxes_of_several(groups: dict[str, list[HtmlElement]]) -> dict[str, list[HtmlElement]]:
@@ -221,7 +266,42 @@ def _by_dates(page: Page) -> list[HtmlElement]:
             boxes = list(boxes_of(nodes).values())
             if sum(len(node_text(box, 300)) for box in boxes) > SHORTEST * len(boxes):
                 best = boxes
-    return best
+    return _with_those_around(best, dates, page.order)
+
+
+def _with_those_around(
+    boxes: list[HtmlElement], dates: Iterable[HtmlElement], order: Mapping[HtmlElement, int]
+) -> list[HtmlElement]:
+    """Return the elements of posts, and those of the same markup with the posts that these answer."""
+    if len({step_of(box) for box in boxes}) != 1:
+        return boxes
+    step, inside = step_of(boxes[0]), {ancestor for box in boxes for ancestor in box.iterancestors()}
+    found = dict.fromkeys(boxes)
+    for date in dates:
+        box = next((each for each in date.iterancestors() if step_of(each) == step), None)
+        if box is not None and box in inside:
+            found[box] = None
+    return sorted(found, key=order.__getitem__)
+
+
+def _by_likeness(page: Page) -> list[HtmlElement]:
+    """Return the elements of the same markup beside each other with the most text, if they are posts."""
+    outside = _outside(page)
+    found: dict[tuple[HtmlElement, str], list[HtmlElement]] = {}
+    for node in page.elements[:MAX_CANDIDATES]:
+        parent = node.getparent()
+        if parent is not None and node.tag in _POST_TAGS and not outside.hold(node):
+            found.setdefault((parent, step_of(node)), []).append(node)
+    lengths = {
+        key: sum(len(node_text(node, 300)) for node in nodes[:MAX_POSTS])
+        for key, nodes in found.items()
+        if len(nodes) >= FEWEST_ALIKE
+    }
+    for key in sorted(lengths, key=lengths.__getitem__, reverse=True)[:MAX_GROUPS]:
+        nodes = found[key][:MAX_POSTS]
+        if lengths[key] > SHORTEST * len(nodes) and are_posts(page, nodes):
+            return nodes
+    return []
 
 
 def boxes_of(bodies: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import chain, islice
@@ -20,7 +20,8 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.compatibility.python import datetime_of_iso
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
-from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of, elements_of
+from scrapy_ext.server.extraction.auto.forum.bodies import boxes_of, elements_of, texts_of
+from scrapy_ext.server.extraction.auto.forum.post_parts import PostText, names_by_place
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import class_and_id, step_of
 from scrapy_ext.server.extraction.auto.page.text import layout_text, lines, whole_number
@@ -206,12 +207,16 @@ class Post:
 
 def posts_of(page: Page) -> list[Post]:
     """Return the posts that a page shows, in its order."""
-    boxes = boxes_of(bodies_of(page))
-    dates, authors = _dates_by_box(page, boxes), authors_of(page, boxes)
+    texts = {text.body: text for text in texts_of(page)}
+    boxes = boxes_of(texts)
+    boxes.update((text.body, text.box) for text in texts.values() if text.box is not None)
+    dates, authors = _dates_by_box(page, boxes, texts), authors_of(page, boxes)
+    if 2 * len(authors) < len(boxes):
+        authors = _authors_by_place(page, boxes, texts) or authors
     others = frozenset(boxes.values())
     found = []
     for body, box in boxes.items():
-        post = Post(text=_text(body))
+        post = Post(text=_text(texts[body]))
         post.media, post.hashtags = _media(page, body), _hashtags(body)
         if not post.text and not post.media:
             continue
@@ -231,9 +236,22 @@ def posts_of(page: Page) -> list[Post]:
     return found
 
 
-def _text(body: HtmlElement) -> str:
-    part = copy.deepcopy(body)
+def _authors_by_place(
+    page: Page, boxes: dict[HtmlElement, HtmlElement], texts: dict[HtmlElement, PostText]
+) -> dict[HtmlElement, str]:
+    """Return the names of authors that nothing but their place in the posts tells."""
+    found: Iterable[str | None] = (text.author for text in texts.values())
+    if len(boxes) > 1 and not any(text.author for text in texts.values()):
+        found = names_by_place(page, list(boxes.values()), texts)
+    return {body: name for body, raw in zip(boxes, found, strict=True) if raw and (name := _settled(raw))}
+
+
+def _text(post: PostText) -> str:
+    part = copy.deepcopy(post.body)
     part.tail = None
+    beside = [copied for node, copied in zip(post.body.iter(), part.iter(), strict=True) if node in post.beside]
+    for node in beside:
+        node.drop_tree()
     leading = _leading_time(part)
     if leading is not None:
         leading.drop_tree()
@@ -257,18 +275,23 @@ def _leading_time(body: HtmlElement) -> HtmlElement | None:
     return None
 
 
-def _dates_by_box(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[HtmlElement, str]:
+def _dates_by_box(
+    page: Page, boxes: dict[HtmlElement, HtmlElement], texts: dict[HtmlElement, PostText]
+) -> dict[HtmlElement, str]:
     """Return the first date of each box that is neither in its text nor of its author."""
     if not boxes:
         return {}
     order, outline = page.order, page.outline
     bodies = {order[body]: order[box] for body, box in boxes.items()}
+    beside = {order[node] for text in texts.values() for node in text.beside}
     wanted = set(bodies.values())
     found: dict[int, str] = {}
     for position, text in chain(_dated(page).items(), _short_lines(page)):
         box = None
+        in_text = True
         for around in outline.around(position):
-            if bodies.get(around, around) != around:
+            in_text = in_text and around not in beside
+            if in_text and bodies.get(around, around) != around:
                 break
             if around in wanted:
                 box = around

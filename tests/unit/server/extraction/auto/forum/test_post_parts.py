@@ -1,0 +1,147 @@
+"""Threads of software that no name identifies: what the posts have in common tells their parts from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+
+URL = "https://stoves.example.com/t/4711"
+POSTS = [
+    ("Marta Holm", "12 March 2024, 10:15", "There is a crack in the chimney, two hands above the pipe. Is it safe?"),
+    ("olek77", "12 March 2024, 11:02", "Do not heat it. Have a sweep look at it first, gas can come through."),
+    ("Marta Holm", "13 March 2024, 08:40", "Thank you, he comes on Friday. I will report what he said."),
+    ("b. reyes", "15 March 2024, 19:21", "Mine was only the plaster. Took an hour to mend."),
+]
+DAYS = ["2024-03-12T10:15:00", "2024-03-12T11:02:00", "2024-03-13T08:40:00", "2024-03-15T19:21:00"]
+
+
+def page(thread: str) -> str:
+    return f"""<html lang=en><head><title>Crack in the chimney - Stove talk</title></head><body>
+    <header><a href=/>Stove talk</a> <a href=/rules>Rules</a></header>{thread}<footer>© 2024 Stove talk</footer>"""
+
+
+def of_each(write: Callable[[int, str, str, str], str]) -> str:
+    return "<h1>Crack in the chimney</h1>" + "".join(write(number, *post) for number, post in enumerate(POSTS))
+
+
+def items(number: int, name: str, day: str, text: str) -> str:
+    likes = f"<a href=#l>Like ({number})</a>"
+    return f"""<li class=msg><div class=who>{name}</div><div class=when>{day}</div><div class=txt>{text}</div>
+    <div class=act><a href=#r>Reply</a> <a href=#q>Quote</a> {likes}</div></li>"""
+
+
+def cells(number: int, name: str, day: str, text: str) -> str:
+    return f"""<table><tr><td class=left><b>{name}</b><br>Member<br>Posts: {number * 13}</td>
+    <td class=right><small>{day}</small><br>{text}<br><a href=#q>Quote</a> <a href=#r>Report</a></td></tr></table>"""
+
+
+def nameless(number: int, name: str, day: str, text: str) -> str:
+    return f"""<div><div><strong>{name}</strong> <em>{day}</em></div><div><p>{text}</p></div>
+    <div><a href=#r>Reply</a> <a href=#l>Like</a></div></div>"""
+
+
+def paragraphs(number: int, name: str, day: str, text: str) -> str:
+    return f"""<li><p class=n>{name}</p><p class=d>{day}</p><p>{text}</p><p class=x><a href=#a>Antworten</a> |
+    <a href=#z>Zitieren</a></p></li>"""
+
+
+def posts_of(html: str) -> list[dict[str, Any]]:
+    posts: list[dict[str, Any]] = extract("forumThread", html, URL)["posts"]
+    return posts
+
+
+@pytest.mark.parametrize("write", [items, cells, nameless, paragraphs])
+def test_posts_have_text_author_and_date_without_a_name_that_is_known(write: Callable[..., str]) -> None:
+    posts = posts_of(page(of_each(write)))
+
+    assert [post["text"] for post in posts] == [text for _, _, text in POSTS]
+    assert [post["author"]["name"] for post in posts] == [name for name, _, _ in POSTS]
+    assert [post["datePublished"] for post in posts] == DAYS
+
+
+def test_a_text_of_several_paragraphs_is_whole() -> None:
+    def write(number: int, name: str, day: str, text: str) -> str:
+        more = "<p>One more thing, about the pipe.</p>" if number == 1 else ""
+        return f"<div><i>{name}</i><span>{day}</span><div><p>{text}</p>{more}</div><button>Reply</button></div>"
+
+    texts = [post["text"] for post in posts_of(page(of_each(write)))]
+
+    assert texts[1] == f"{POSTS[1][2]}\nOne more thing, about the pipe."
+    assert texts[0] == POSTS[0][2]
+
+
+def test_a_greeting_is_of_the_text() -> None:
+    greetings = ["Hello all", "Dear Marta", "Many thanks", "Good evening"]
+
+    def write(number: int, name: str, day: str, text: str) -> str:
+        return f"<div><i>{name}</i><span>{day}</span><div><p>{greetings[number]}</p><p>{text}</p></div></div>"
+
+    posts = posts_of(page(of_each(write)))
+
+    assert [post["text"].split("\n")[0] for post in posts] == greetings
+    assert [post["author"]["name"] for post in posts] == [name for name, _, _ in POSTS]
+
+
+def test_posts_without_dates_are_known_by_their_buttons() -> None:
+    def write(number: int, name: str, day: str, text: str) -> str:
+        return f"<div class=z><p class=k>{name} wrote:</p><div>{text}</div><a href=/r/{number}>Reply</a></div>"
+
+    posts = posts_of(page(of_each(write)))
+
+    assert [(post["author"]["name"], post["text"]) for post in posts] == [(name, text) for name, _, text in POSTS]
+
+
+def test_teasers_of_other_pages_are_no_posts() -> None:
+    def write(number: int, name: str, day: str, text: str) -> str:
+        link = f"/news/{number}"
+        return f"<div class=z><a href={link}><b>{name}</b></a><div>{text}</div><a href={link}>Read on</a></div>"
+
+    assert "posts" not in extract("forumThread", page(of_each(write)), URL)
+
+
+def test_one_author_of_all_posts_may_be_a_label_and_is_none() -> None:
+    def write(number: int, name: str, day: str, text: str) -> str:
+        return items(number, "Marta Holm", day, text)
+
+    posts = posts_of(page(of_each(write)))
+
+    assert [post["text"] for post in posts] == [text for _, _, text in POSTS]
+    assert not any("author" in post for post in posts)
+
+
+def test_the_word_before_the_comma_of_a_day_is_no_author() -> None:
+    def write(number: int, name: str, day: str, text: str) -> str:
+        return f"<div class=z><p>{name.split(maxsplit=1)[0]}, {day}</p><div>{text}</div><a href=#r>Reply</a></div>"
+
+    assert not any("author" in post for post in posts_of(page(of_each(write))))
+
+
+def test_answers_below_a_post_are_no_part_of_it() -> None:
+    def write(number: int) -> str:
+        name, day, text = POSTS[number]
+        inner = f"<div class=k>{write(1)}{write(3)}</div>" if number == 0 else ""
+        return f"<div class=c><p><a href=/~{number}>{name}</a> <i>{day}</i></p><div class=t>{text}</div>{inner}</div>"
+
+    posts = posts_of(page(write(0)))
+
+    assert [(post["author"]["name"], post["datePublished"]) for post in posts] == [
+        (POSTS[number][0], DAYS[number]) for number in (0, 1, 3)
+    ]
+    assert [post["text"] for post in posts] == [POSTS[number][2] for number in (0, 1, 3)]
+
+
+@pytest.mark.parametrize("tools", ["", "<div class=tools><a href=#e>Edit</a></div>"])
+def test_the_first_post_may_stand_before_the_main_part(tools: str) -> None:
+    def write(number: int, more: str = "") -> str:
+        name, day, text = POSTS[number]
+        parts = f"<div class=who>{name}</div><div class=when>{day}</div><div class=txt>{text}</div>"
+        return f"<div class=message>{parts}{more}</div>"
+
+    others = "".join(write(number, "<div class=act><a href=#r>Reply</a></div>") for number in (1, 2, 3))
+    posts = posts_of(page(f"<h1>Crack in the chimney</h1>{write(0, tools)}<main>{others}</main>"))
+
+    assert [post["author"]["name"] for post in posts] == [name for name, _, _ in POSTS]
