@@ -28,7 +28,7 @@ from trafilatura import bare_extraction
 
 from scrapy_ext.server.extraction.auto import probability
 from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun, runs_of, text_of, text_runs
-from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, ArticleBox
+from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, ArticleBox, text_length
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
@@ -54,9 +54,10 @@ THREAD_TYPES: Final = ("DiscussionForumPosting", "Question")
 #: Types of the page itself, which are used when there is no article.
 PAGE_TYPES: Final = ("WebPage", "ItemPage", "AboutPage", "MedicalWebPage")
 MAX_MEDIA: Final = 50
-#: Shortest text of an article, in characters: a notice on cookies or a teaser is shorter, a news brief is not.
+#: Shortest text of an article that nothing marks as one, in characters, of which those of dense scripts count more: a
+#: notice on cookies or a teaser is shorter. Some news briefs are as well.
 SHORT: Final = 400
-#: The probability of an article with a shorter text: none of 43 labelled pages was one.
+#: The probability of an article with a shorter text: none of 43 labelled pages was one, and none of them was marked.
 SURE_OF_SHORT: Final = 0.05
 _VIDEO_PLAYER = re.compile(r"youtube(?:-nocookie)?\.com/embed|player\.vimeo\.com|dailymotion\.com/embed|/video/|wistia")
 
@@ -123,9 +124,12 @@ def _media_of(page: Page, thing: Thing | None, body: ArticleBody, tag: str, type
 
 
 def _probability(page: Page, item: Article, thing: Thing | None) -> float:
-    if len(item.articleBody or "") < SHORT:
-        return SURE_OF_SHORT if item.articleBody else probability.LEAST
+    if not item.articleBody:
+        return probability.LEAST
     marked = thing is not None and not thing.types.isdisjoint(ARTICLE_TYPES)
+    length = sum(map(text_length, item.articleBody.splitlines()))
+    if length < (THIN if marked else SHORT):
+        return SURE_OF_SHORT
     signs = {
         "marked": marked,
         "dated": not marked and item.datePublished is not None,

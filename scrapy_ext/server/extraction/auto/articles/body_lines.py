@@ -15,6 +15,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.articles.prose import BLOCKS
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
+from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of
 from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, code_text, joined, letters_of
 from scrapy_ext.server.extraction.auto.page.urls import site_of
@@ -417,11 +418,13 @@ def _trimmed(runs: list[TextRun]) -> list[TextRun]:
 
 
 def _is_head_line(run: TextRun, below: list[TextRun]) -> bool:
-    """Return whether a line at the beginning is a byline, a date, or the name of a section."""
+    """Return whether a line at the beginning has facts about the text, or is the name of a section."""
     text = run.text
     if len(text) > MAX_HEAD_LENGTH or run.tag in HEADINGS:
         return False
     if is_mostly_date(text) or run.linked >= ALL_LINKS * len(text):
+        return True
+    if below and facts_of(text) is not None:
         return True
     if _SENTENCE_END.search(text):
         return False

@@ -114,7 +114,9 @@ class ArticleBox:
         mass = self._raw[position]
         whole = self._raw[self._body] or 1
         if mass >= MUCH * whole:
-            # Comments may be longer than the article.
+            # Comments may be longer than the article. Without a heading, nearly all of the prose is the text.
+            if self._focus.heading is None and mass >= NEARLY_ALL * whole:
+                return False
             return self._is_talk[self._names[position]] and node not in self._focus.path
         if tag in _NEVER:
             return True
@@ -210,8 +212,8 @@ class _Prose:
             self._blocks.append(position if is_block else self._blocks[parent])
             text = None if in_link else outline.texts[position]
             tail = None if not position or linked[parent] else outline.tails[position]
-            self._texts.append(_length(text) if text else 0)
-            self._tails.append(_length(tail) if tail else 0)
+            self._texts.append(text_length(text) if text else 0)
+            self._tails.append(text_length(tail) if tail else 0)
 
     def masses(self, without: AbstractSet[int]) -> list[int]:
         """Return the characters of prose in each element, without those in some elements."""
@@ -233,7 +235,8 @@ class _Prose:
         return masses
 
 
-def _length(text: str) -> int:
+def text_length(text: str) -> int:
+    """Return the length of a text in Latin letters, about: a sign of a dense script counts as several."""
     words = text.split()
     if not words:
         return 0

@@ -10,6 +10,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, words_before_date
+from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of
 from scrapy_ext.server.extraction.auto.items import Author
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import way_to
@@ -73,6 +74,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 #: The end of a sentence, not of an abbreviation.
 _FULL_STOP = re.compile(r"(?<=[^\W\d_]{3})(?<!\bInc)(?<!\bLtd)(?<!\bPty)(?<!\bEsq)(?<!\bCorp)(?<!\bBros)\.$")
+_BETWEEN_FACTS = re.compile(r"[|·•]")
 _COLON = re.compile("[:：]")
 _BRACKETED = re.compile(r"[〔【［\[（(][^〕】］\]）)]{4,60}[〕】］\]）)]")
 
@@ -220,7 +222,7 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
     for place, (node, line) in enumerate(page.lines):
         # In brackets, a byline begins the text: "〔記者王大文／台北報導〕".
         bracketed = _BRACKETED.match(line)
-        text = bracketed.group() if bracketed else line
+        text = bracketed.group() if bracketed else byline_in(line) or line
         if len(text) > MAX_LINE_LENGTH:
             continue
         in_han = not text.isascii() and _HAN_BYLINE.search(text) is not None
@@ -236,6 +238,13 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
             if names and not (focus.elsewhere(node) or focus.in_card(node) or focus.in_comments(node)):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
+
+
+def byline_in(text: str) -> str | None:
+    """Return the part of a line of facts that says who wrote: ``3 мая 2024 | Автор: Иван Петров | Просмотров: 12``."""
+    if len(text) > MAX_LINE_LENGTH or not _DIGIT.search(text) or not _BETWEEN_FACTS.search(text):
+        return None
+    return next(filter(_LINE_LEADING.match, facts_of(text) or ()), None)
 
 
 def names_of_line(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.authors import behind_date
+from scrapy_ext.server.extraction.auto.fields.authors import behind_date, byline_in
 from scrapy_ext.server.extraction.auto.fields.dates import (
     MAX_TEXT_LENGTH,
     WRITTEN,
@@ -146,6 +146,7 @@ class Dates:
             and (
                 (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language))
                 or _BYLINE.match(text)
+                or byline_in(text)
                 or _states_both(text)
                 or (_is_behind_name(text) and not self._is_of_event(text))
             )

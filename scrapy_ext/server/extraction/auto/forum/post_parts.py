@@ -114,6 +114,7 @@ class _Posts:
         self.marked = {*self._dates(), *self._same()}
         names = self._ways_of_names()
         rest = [part for part in self.parts if part not in self.marked and part.way not in names]
+        self._has_text = bool(rest)
         self._way = _way_of_most(rest)
         inside = [way for way in names if way[: len(self._way)] == self._way]
         outside = [way for way in names if way not in inside]
@@ -134,7 +135,9 @@ class _Posts:
         return next((each for each in (node, node.getparent()) if each is not None and each.tag in _BUTTONS), None)
 
     def texts(self) -> list[PostText]:
-        """Return the text of each post."""
+        """Return the text of each post; all of it where the posts have no text but the same."""
+        if not self._has_text:
+            return [PostText(box, box=box) for box in self._boxes]
         marked = {*self.marked, *self.names.values()}
         left = {part.position for part in self.parts if part not in marked}
         positions = {part.position for part in marked} - left

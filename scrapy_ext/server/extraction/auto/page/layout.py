@@ -160,8 +160,14 @@ class Focus:
             ends=self.path.__contains__,
         )
         self._cards = Parts(_Cards(page, self.heading_text).begins_at, ends=self.path.__contains__)
+        # Without a heading, the text of a page may have the name of a comment.
+        whole = 0 if self.path else len(node_text(page.tree))
         self._comments = Parts(
-            lambda node: any(map(_COMMENTS.fullmatch, page.names(node).split())), ends=self.path.__contains__
+            lambda node: (
+                any(map(_COMMENTS.fullmatch, page.names(node).split()))
+                and not (whole and 2 * len(node_text(node)) > whole)
+            ),
+            ends=self.path.__contains__,
         )
 
     def distance(self, node: HtmlElement) -> int:

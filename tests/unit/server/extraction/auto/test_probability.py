@@ -61,6 +61,29 @@ def listed(kind: str, entries: int, url: str = URL, before: str = "") -> float:
     return sure
 
 
+def short(
+    markup: str = "", text: str = "The bridge is closed on Monday, and a ferry takes all who want to cross."
+) -> float:
+    return sure_of(
+        "article", f"<html><head>{markup}</head><body><article><h1>Bridge</h1><p>{text}</p></article></body>"
+    )
+
+
+def test_a_short_text_is_an_article_where_structured_data_says_so() -> None:
+    data = ARTICLE[ARTICLE.index("<script") : ARTICLE.index("</head>")].replace("The house by the river", "Bridge")
+
+    assert short() == 0.05
+    assert short(data) > 0.8
+    assert short(data, "Accept our cookies.") == 0.05
+
+
+def test_a_sign_of_a_dense_script_counts_as_several_letters() -> None:
+    text = "市政府将关闭老桥三个月，以修复被洪水损坏的桥墩，施工期间所有车辆必须绕行新桥。" * 4
+
+    assert len(text) < 200
+    assert short(text=text) != 0.05
+
+
 @pytest.mark.parametrize("kind", ["products", "articles"])
 def test_a_long_list_is_surer_than_a_few_entries_which_other_pages_have_beside_their_text(kind: str) -> None:
     assert listed(kind, 4) < listed(kind, 12) < listed(kind, 60)

@@ -266,3 +266,51 @@ def test_a_list_of_other_articles_is_not_of_the_text_whatever_announces_it(sente
     links = "<ul><li><a href=/a>The eel ladder is opened</a></li><li><a href=/b>A slip for boats</a></li></ul>"
     assert "eel ladder" not in text_with(f"<p>{sentence}</p>{links}")
     assert "eel ladder" in text_with(f"<p>The council has written two papers about the harbour:</p>{links}")
+
+
+@pytest.mark.parametrize(
+    ("lang", "line"),
+    [
+        ("es", '<p>Por <a href="/autor/ana">Ana Ruiz</a> | 3 de mayo de 2024 | 1.234 lecturas</p>'),
+        ("es", "<p>Redacción | 03/05/2024 10:20 | Visto 345 veces</p>"),
+        ("es", "<p>Publicado el 3 de mayo de 2024 por Ana de la Cruz · 5 comentarios</p>"),
+        ("es", "<div><span>Ana Ruiz</span> <span>3 de mayo de 2024</span> <span>1.234 lecturas</span></div>"),
+        ("ru", "<p>3 мая 2024, 10:15 | Иван Петров | 1234 просмотра</p>"),
+        ("ru", "<div>3 мая 2024 | Автор: Иван Петров | Просмотров: 1234</div>"),
+        ("tr", "<p>03.05.2024 - 10:15 | Okunma: 345</p>"),
+        ("zh", "<p>2024-05-03 10:15 来源：新华网 阅读：1234次</p>"),
+    ],
+)
+def test_a_line_of_facts_is_before_the_text(lang: str, line: str) -> None:
+    text = "The council closes the old bridge for three months, and people cross by the wooden one."
+    html = f"<h1>Old bridge closes</h1><div class=post>{line}<p>{text}</p><p>Work ends in August, it said.</p></div>"
+    page = f"<html lang={lang}><title>Old bridge closes</title><body>{html}</body></html>"
+
+    assert extract("article", page, "https://www.example.com/1")["articleBody"].startswith(text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "On May 3, 2024 the mayor | a man of 54 | resigned from office",
+        "May 3, 2024 – The Council said no to it",
+        "Version 2.1 | Linux",
+        "First prize: Ann Roe / 300 euro",
+    ],
+)
+def test_a_first_line_that_is_no_line_of_facts_is_of_the_text(line: str) -> None:
+    text = "The council closes the old bridge for three months, and people cross by the wooden one."
+    html = f"<h1>Old bridge closes</h1><div class=post><p>{line}</p><p>{text}</p><p>Work ends in August.</p></div>"
+    page = f"<html lang=en><title>Old bridge closes</title><body>{html}</body></html>"
+
+    assert extract("article", page, "https://www.example.com/1")["articleBody"].startswith(line)
+
+
+def test_a_page_may_name_its_text_a_comment() -> None:
+    text = "I moved to the village because the city was too loud, and I have not been sorry for a day since then."
+    html = f"<div class=comment><p class=author>Ann Roe</p><p class=date>May 3, 2024</p><p>{text}</p></div>"
+    page = f"<html lang=en><title>Why I moved</title><body><header>Letters</header>{html}</body></html>"
+    found = extract("article", page, "https://www.example.com/1")
+
+    assert found["articleBody"] == text
+    assert [author["name"] for author in found["authors"]] == ["Ann Roe"]

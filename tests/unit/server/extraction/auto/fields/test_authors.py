@@ -298,3 +298,9 @@ def test_a_question_beside_the_text_has_not_its_author(thing: dict[str, Any], fo
 )
 def test_a_chinese_line_about_reporters_names_none(line: str) -> None:
     assert authors(f"<p>{line}</p><p>{'舊水閘昨日換上新的橡木閘門，小船可以再度通過。' * 5}</p>") == []
+
+
+def test_a_label_between_other_facts_leads_to_the_author() -> None:
+    assert authors("<div>3 мая 2024 | Автор: Иван Петров | Просмотров: 1234</div>") == ["Иван Петров"]
+    assert authors("<p>May 3, 2024 · By Ada Lund · 5 comments</p>") == ["Ada Lund"]
+    assert authors("<p>May 3, 2024 · Old Harbour · 5 comments</p>") == []

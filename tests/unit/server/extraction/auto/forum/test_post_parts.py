@@ -145,3 +145,10 @@ def test_the_first_post_may_stand_before_the_main_part(tools: str) -> None:
     posts = posts_of(page(f"<h1>Crack in the chimney</h1>{write(0, tools)}<main>{others}</main>"))
 
     assert [post["author"]["name"] for post in posts] == [name for name, _, _ in POSTS]
+
+
+def test_posts_that_are_the_same_keep_their_texts() -> None:
+    posts = posts_of(page("".join(f"<div class=post><b class=author>A{n}</b><p>Thanks, {n}.</p></div>" for n in "123")))
+
+    assert [post["author"]["name"] for post in posts] == ["A1", "A2", "A3"]
+    assert all("Thanks" in post["text"] for post in posts)
