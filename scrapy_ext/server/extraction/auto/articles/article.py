@@ -28,7 +28,7 @@ from trafilatura import bare_extraction
 
 from scrapy_ext.server.extraction.auto import probability
 from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun, runs_of, text_of, text_runs
-from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, ArticleBox, text_length
+from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, TEASER, ArticleBox, text_length
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
@@ -363,7 +363,7 @@ def _is_shown(node: HtmlElement) -> bool:
     names = class_and_id(node)
     return (
         bool(_PICTURED.search(names))
-        and not OTHER_THINGS.search(names)
+        and not (OTHER_THINGS.search(names) or TEASER.search(names))
         and next(node.iter("img", "video", "audio", "iframe"), None) is not None
     )
 

@@ -258,6 +258,10 @@ _LETTER = re.compile(r"[^\W_]")
 _SENTENCE_END = re.compile(r"[.!?…:;。！？।؟][\"'”’»)\]」』]*$")
 _CELLS: Final = frozenset(("td", "th", "dt", "pre"))
 _BYLINE = _VOCABULARY.pattern("byline", re.IGNORECASE)
+_AGENCY = load_vocabulary("authors").pattern("agency", re.IGNORECASE)
+_BETWEEN_SIGNS = re.compile(r"\s*[/,+&|·-]\s*|\s+")
+#: Longest sign of a reporter, in characters.
+MAX_SIGN: Final = 4
 
 
 def text_runs(runs: list[TextRun], heading: HtmlElement | None, headline: str) -> list[TextRun]:
@@ -436,10 +440,20 @@ def _is_head_line(run: TextRun, below: list[TextRun]) -> bool:
 
 
 def _is_tail_line(run: TextRun) -> bool:
-    """Return whether a line at the end is a date, a link, or a heading without text below it."""
+    """Return whether a line at the end is a date, a link, the sign of an agency, or a heading without text below it."""
     text = run.text
     if len(text) > MAX_TAIL_LENGTH:
         return False
     if not _LETTER.search(text):
         return True
-    return is_mostly_date(text) or run.linked >= ALL_LINKS * len(text) or run.tag in HEADINGS
+    if is_mostly_date(text) or run.linked >= ALL_LINKS * len(text) or run.tag in HEADINGS:
+        return True
+    return _is_of_agency(text)
+
+
+def _is_of_agency(text: str) -> bool:
+    """Return whether a line has the signs of reporters and agencies only: ``jbe/dpa``."""
+    signs = _BETWEEN_SIGNS.split(text.strip("()[] ."))
+    if not any(_AGENCY.fullmatch(sign) for sign in signs):
+        return False
+    return all(_AGENCY.fullmatch(sign) or (len(sign) <= MAX_SIGN and sign.islower()) for sign in signs)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set as AbstractSet
+from math import inf
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.page import Focus, Page
+from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
 from scrapy_ext.server.extraction.auto.page.parsing import Outline
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, Found
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -19,6 +20,7 @@ _VOCABULARY: Final = load_vocabulary("article_parts")
 _TALK_NAME = _VOCABULARY.pattern("talk")
 #: Parts about other things: menus, suggestions, forms to subscribe, notices.
 OTHER_THINGS = _VOCABULARY.pattern("other_things")
+TEASER, _CAPTION = _VOCABULARY.patterns("teaser", "caption")
 #: Parts about the article or its images, and buttons.
 _ABOUT_IT = _VOCABULARY.pattern("about_it")
 #: Names of the box around the text of an article.
@@ -44,6 +46,15 @@ _HOLDERS: Final = frozenset({
     "div", "section", "article", "main", "form", "table", "tbody", "tr", "td", "center", "span", "header", "li",
     "ul",
 })  # fmt: skip
+_BOXES: Final = frozenset({"div", "section"})
+#: Elements of a box with a button that are no list, table, code, or picture.
+_OF_CONTROL: Final = frozenset(
+    {"a", "b", "br", "button", "div", "i", "input", "label", "p", "section", "span", "strong"}
+)
+MAX_CONTROL: Final = 12
+#: Longest text of such buttons that is read, in characters.
+MAX_BUTTON: Final = 60
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)]*(?:\s|$)")
 _QUOTED: Final = frozenset({"table", "pre", "blockquote"})
 _ROLES: Final = frozenset({
     "navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alert", "menu", "menubar",
@@ -84,6 +95,7 @@ class ArticleBox:
         self._names = page.all_names
         self.outline = page.outline
         self._is_talk, self._is_text_box = Found(_TALK_NAME), Found(_TEXT_BOX)
+        self._is_teaser, self._is_caption = Found(TEASER), Found(_CAPTION)
         self._is_about_it, self._is_other = Found(_ABOUT_IT), Found(OTHER_THINGS)
         body = page.tree.find("body")
         self._body = 0 if body is None else page.order[body]
@@ -123,9 +135,11 @@ class ArticleBox:
         if tag in ("form", "header", "figure"):
             return not self._has_text(position, mass, whole)
         if tag not in BLOCKS:
-            return tag == "span" and position in self._page.hidden
+            return tag == "span" and (position in self._page.hidden or self._is_caption[self._names[position]])
         attributes = self.outline.attributes[position]
         if position in self._page.hidden or attributes.get("role") in _ROLES:
+            return True
+        if not mass and self._is_control(position):
             return True
         names = self._names[position]
         if names and (tag == "p" or tag in HEADINGS):
@@ -135,7 +149,26 @@ class ArticleBox:
             return False
         if self._is_talk[names]:
             return True
-        return by_name and ((tag not in HEADINGS and self._is_about_it[names]) or self._is_other[names])
+        if not by_name:
+            return False
+        if self._is_teaser[names] and not self._begins_text(position):
+            return True
+        return (tag not in HEADINGS and self._is_about_it[names]) or self._is_other[names]
+
+    def _begins_text(self, position: int) -> bool:
+        """Return whether a part named as a teaser is right in the text of the article, and leads to no other page."""
+        inside = self.outline.tags[position : self.outline.ends[position]]
+        return self._is_named_text(self.outline.parents[position]) and "a" not in inside
+
+    def _is_control(self, position: int) -> bool:
+        """Return whether a box has a button, and words on it that are no sentence: ``Recommended content [Load]``."""
+        tags, end = self.outline.tags, self.outline.ends[position]
+        if tags[position] not in _BOXES or end - position > MAX_CONTROL or "button" not in tags[position:end]:
+            return False
+        if not _OF_CONTROL.issuperset(tags[position:end]):
+            return False
+        words = node_text(self.outline.nodes[position], MIN_PROSE + MAX_BUTTON)
+        return not _SENTENCE_END.search(words)
 
     def _has_text(self, position: int, mass: int, whole: int) -> bool:
         """Return whether a form (some are around whole pages), a header or a figure has some of the text."""
@@ -158,9 +191,12 @@ class ArticleBox:
     def _enough(self, box: int, child: int) -> float:
         """Return the share of the prose of a box that a box inside must have to be chosen."""
         before = True
+        in_text = any(map(self._is_named_text, self.outline.around(box)))
         for position in self.outline.children(box):
             if position == child:
                 before = False
+            elif in_text and position not in self.noise and self._has_sentence(position):
+                return inf
             elif (mass := self._clean[position]) and position not in self.noise:
                 node = self.outline.nodes[position]
                 below_headline = node in self._focus.path or self._focus.distance(node) >= 0
@@ -169,6 +205,16 @@ class ArticleBox:
                 if self.outline.tags[position] == "p":
                     return ALL_BUT_PARAGRAPHS
         return MOST if self._is_named_article(child) else NEARLY_ALL
+
+    def _has_sentence(self, position: int) -> bool:
+        """Return whether a part has a paragraph of text, which may be as short as a sentence."""
+        outline = self.outline
+        for inner in range(position, outline.ends[position]):
+            if outline.tags[inner] == "p" and "a" not in outline.tags[inner : outline.ends[inner]]:
+                text = (outline.texts[inner] or "").strip()
+                if _SENTENCE_END.search(text) and not any(each in self.noise for each in outline.around(inner)):
+                    return True
+        return False
 
     def _marked_box(self) -> int:
         """Return the element that the page names as the text of its article, where there is one; else its body."""

@@ -314,3 +314,71 @@ def test_a_page_may_name_its_text_a_comment() -> None:
 
     assert found["articleBody"] == text
     assert [author["name"] for author in found["authors"]] == ["Ann Roe"]
+
+
+LONG = "The council closes the old bridge for three months, and people cross by the wooden one."
+
+
+def body_of(inner: str, name: str = "article-body") -> str:
+    html = f"<h1>Old bridge closes</h1><div class={name}>{inner}</div>"
+    page = f"<html lang=en><title>Old bridge closes</title><body>{html}<footer>About us</footer></body></html>"
+    text: str = extract("article", page, "https://www.example.com/1")["articleBody"]
+    return text
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        "<div class=embed><p>Recommended content</p><button>Load content</button></div>",
+        "<div class=x><span>Map of the river</span> <button>Open</button> <button>Enlarge</button></div>",
+        "<section><p>Hear this article</p><div><button>Play</button></div></section>",
+    ],
+)
+def test_a_box_with_a_button_and_words_on_it_is_no_text(box: str) -> None:
+    assert (
+        body_of(f"<p>{LONG}</p>{box}<p>Work ends in August, it said.</p>") == f"{LONG}\n\nWork ends in August, it said."
+    )
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        "<div><p>He said no.</p><button>Share</button></div>",
+        "<div><pre>make test</pre><button>Copy</button></div>",
+        "<div><h2>What comes next</h2><button>Copy link</button></div><p>Nothing.</p>",
+    ],
+)
+def test_a_sentence_code_or_a_heading_beside_a_button_is_text(box: str) -> None:
+    text = body_of(f"<p>{LONG}</p>{box}<p>Work ends in August, it said.</p>")
+
+    assert any(part in text for part in ("He said no.", "make test", "What comes next"))
+
+
+@pytest.mark.parametrize("name", ["caption", "img-caption", "wp-caption-text"])
+def test_a_caption_is_no_text_in_whatever_element(name: str) -> None:
+    picture = f'<div><img src="/1.jpg"><span class="{name}">The mayor at the bridge (Photo: Leo Sosa)</span></div>'
+
+    assert body_of(f"{picture}<p>{LONG}</p><p>Work ends.</p>") == f"{LONG}\n\nWork ends."
+
+
+def test_a_part_named_teaser_is_text_where_it_leads_to_no_other_page() -> None:
+    rest = "<p>The reason is the flood of the spring, which damaged two of the piers below the water.</p>"
+    link = "<div class=teaser><a href=/2>Ferry</a><p>The ferry stops for the winter, as it does in each year.</p></div>"
+
+    assert body_of(f"<div class=teaser-content><p>{LONG}</p></div><div class=rest>{rest * 2}</div>").startswith(LONG)
+    assert body_of(f"<section class=teaser><p>{LONG}</p></section>{rest}").startswith(LONG)
+    assert "winter" not in body_of(f"<p>{LONG}</p>{link}{rest}")
+
+
+@pytest.mark.parametrize("short", ["You can cross now.", "“It is open!”", "Nobody came?"])
+def test_a_short_paragraph_before_the_box_of_the_others_is_text(short: str) -> None:
+    others = f"<div class=row><div><p>{LONG}</p><p>{LONG[4:]}</p></div></div>"
+
+    assert body_of(f"<div class=row><div><p>{short}</p></div></div>{others}").startswith(short)
+    assert body_of(f"{others}<div class=row><p>{short}</p></div>").endswith(short)
+
+
+@pytest.mark.parametrize("sign", ["jbe/dpa", "dpa/AFP", "(AP)", "mka, Reuters"])
+def test_the_sign_of_an_agency_is_no_text(sign: str) -> None:
+    assert body_of(f"<p>{LONG}</p><p>Work ends in August.</p><p>{sign}</p>").endswith("August.")
+    assert body_of(f"<p>{LONG}</p><p>Work ends in August, so dpa.</p>").endswith("so dpa.")
