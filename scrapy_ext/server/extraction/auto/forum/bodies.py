@@ -3,7 +3,7 @@
 Elements are grouped by their names (``post-body``, ``message-content``, the ``bbWrapper`` of XenForo, the ``cooked`` of
 Discourse) without digits. Of the groups named like the text of a post, that with the most text is chosen; then, as long
 as each of its elements contains one of another group with most of its text, the inner one. Where no group is named so,
-boxes that repeat with a date each are the posts. Where no name tells the text from the rest of a post, its parts do
+boxes that repeat with a date each are the posts. Where no name sets the text of a post apart, its parts do
 (``post_parts.py``).
 """
 
@@ -55,7 +55,7 @@ _NO_TAGS: Final = frozenset({
     "i",
 })  # fmt: skip
 _CELLS: Final = frozenset({"td", "div", "li"})
-#: Elements of whole posts that neither names nor dates tell, how many of them there are at least, and how many groups
+#: Elements of whole posts without known names and dates, how many of them there are at least, and how many groups
 #: of them are compared.
 _POST_TAGS: Final = frozenset({"article", "div", "li", "section", "tr"})
 FEWEST_ALIKE: Final = 3

@@ -47,7 +47,7 @@ _Way = tuple[str, ...]
 
 
 class PostText(NamedTuple):
-    """The text of a post, with the element of the post and the name of its author where the parts of posts tell these.
+    """The text of a post, with the element of the post and the name of its author where these are known by its parts.
 
     ``beside`` are the elements inside of ``body`` that are not of the text: dates, names, buttons.
     """

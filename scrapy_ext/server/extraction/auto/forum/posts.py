@@ -239,7 +239,7 @@ def posts_of(page: Page) -> list[Post]:
 def _authors_by_place(
     page: Page, boxes: dict[HtmlElement, HtmlElement], texts: dict[HtmlElement, PostText]
 ) -> dict[HtmlElement, str]:
-    """Return the names of authors that nothing but their place in the posts tells."""
+    """Return the names of authors that are known by nothing but their place in the posts."""
     found: Iterable[str | None] = (text.author for text in texts.values())
     if len(boxes) > 1 and not any(text.author for text in texts.values()):
         found = names_by_place(page, list(boxes.values()), texts)

@@ -1,4 +1,4 @@
-"""Threads of software that no name identifies: what the posts have in common tells their parts from each other."""
+"""Threads of software that no name identifies: their parts are known by what the posts have in common."""
 
 from __future__ import annotations
 
