@@ -241,7 +241,7 @@ def _authors_by_place(
 ) -> dict[HtmlElement, str]:
     """Return the names of authors that are known by nothing but their place in the posts."""
     found: Iterable[str | None] = (text.author for text in texts.values())
-    if len(boxes) > 1 and not any(text.author for text in texts.values()):
+    if len(boxes) > 1 and not any(text.author or text.box is not None for text in texts.values()):
         found = names_by_place(page, list(boxes.values()), texts)
     return {body: name for body, raw in zip(boxes, found, strict=True) if raw and (name := _settled(raw))}
 
