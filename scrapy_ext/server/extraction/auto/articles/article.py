@@ -283,7 +283,7 @@ def article_body(
     Lines at its beginning with only the headline or ``known`` data (authors, dates) are not part of it. ``stated`` is
     the article of the structured data.
     """
-    prose = ArticleBox(page, focus)
+    prose = ArticleBox(page, focus, controls=True)
     runs = text_runs(runs_of(page, prose.box, prose.noise), focus.heading, headline or "")
     runs = runs[_head_lines([run.text for run in runs], headline or "", known) :]
     part = _kept_part(page, prose, runs) if runs else None

@@ -86,12 +86,15 @@ LONG_HEADER: Final = 400
 class ArticleBox:
     """The ``box`` with most of the prose of a page, and the elements in it that are something else (``noise``).
 
-    Both are positions in the outline of the page. ``marked`` is true where the page itself names the box an article.
+    Both are positions in the outline of the page. Boxes with buttons and words on these are noise where ``controls`` is
+    true; the model of the content of pages was trained without them. ``marked`` is true where the page itself names the
+    box an article.
     """
 
-    def __init__(self, page: Page, focus: Focus) -> None:
+    def __init__(self, page: Page, focus: Focus, *, controls: bool = False) -> None:
         self._page = page
         self._focus = focus
+        self._controls = controls
         self._names = page.all_names
         self.outline = page.outline
         self._is_talk, self._is_text_box = Found(_TALK_NAME), Found(_TEXT_BOX)
@@ -139,7 +142,7 @@ class ArticleBox:
         attributes = self.outline.attributes[position]
         if position in self._page.hidden or attributes.get("role") in _ROLES:
             return True
-        if not mass and self._is_control(position):
+        if self._controls and not mass and self._is_control(position):
             return True
         names = self._names[position]
         if names and (tag == "p" or tag in HEADINGS):
