@@ -60,6 +60,7 @@ def expected() -> list[list[str]]:
         [
             f"{page.requests} in progress, {page.request:g} s each, {page.fetch:g} s for an HTTP fetch",
             f"{page.redirects} redirects, {page.body_bytes // MIB} MiB of body",
+            f"{page.navigate:g} s until the first byte of a page in a browser",
         ],
         [f"{server.browser_pages} at once; {page.pages_waiting} more wait, {page.page_patience:g} s at most"],
         [f"{page.page_bytes // MIB} MiB of loaded data, {page.html_bytes // MIB} MiB of HTML"],
