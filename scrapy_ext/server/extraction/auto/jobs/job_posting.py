@@ -6,14 +6,11 @@ Each field is taken from structured data where it is there, else by the labels, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import islice
 from typing import Final
-from urllib.parse import unquote
 
-from lxml.html import HtmlElement
-
-from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read, words_before_date
+from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.fields.page_dates import Dates
 from scrapy_ext.server.extraction.auto.fields.price_notation import place_on
@@ -26,14 +23,11 @@ from scrapy_ext.server.extraction.auto.items import (
     JobPosting,
 )
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
+from scrapy_ext.server.extraction.auto.jobs.employer import Employer, named_apart
+from scrapy_ext.server.extraction.auto.jobs.facts import date_in_lines, place_in_facts
 from scrapy_ext.server.extraction.auto.jobs.names import (
-    NO_COMPANY,
     JobFocus,
     TitleParts,
-    company_of_copyright,
-    company_of_host,
-    company_of_site,
-    has_words,
     is_place,
     labelled_place,
     mapped_place,
@@ -59,24 +53,17 @@ from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, now, 
 from scrapy_ext.server.extraction.auto.page.labelled import Labels, LabelWords
 from scrapy_ext.server.extraction.auto.page.markup import text_of
 from scrapy_ext.server.extraction.auto.page.sources import origin
-from scrapy_ext.server.extraction.auto.page.text import letters_of
-from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_NAME_LENGTH: Final = 120
+#: Most words of a company in a heading; more are the rest of a sentence.
+MAX_NAME_WORDS: Final = 7
 MAX_LINE_LENGTH: Final = 40
 MAX_NODES: Final = 30
-MAX_LINKS: Final = 2_000
 #: Most locations of a job with several.
 MAX_PLACES: Final = 20
-#: Longest line that is a label and a date, in characters.
-MAX_DATED_LINE: Final = 80
-#: Parts of the path of an address that may name a company.
-MAX_STEPS: Final = 6
 #: Greatest distance from the heading, in elements, of a part that only its name or its words identify.
 NEAR: Final = 120
-#: Greatest distance of a link to the company that stands with the heading, before the text of the job.
-BESIDE: Final = 8
 #: Most jobs in the structured data of the page of one job; more are a list.
 SEVERAL: Final = 3
 #: Shortest description, in characters.
@@ -87,9 +74,6 @@ _LABELS: Final = LabelWords(
     _VOCABULARY, "company", "salary", "type", "workplace", "identifier", "posted", "deadline", "start", "location",
     "city_label", "region_label", "country_label",
 )  # fmt: skip
-_COMPANY_ADDRESS = _VOCABULARY.caseless("company_address")
-_NO_COMPANY_LINK = _VOCABULARY.pattern("no_company_link", re.IGNORECASE)
-_COMPANY_ATTRIBUTES: Final = ("data-company-name", "data-employer-name", "data-organization-name")
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
 _SALARY_WORD = _VOCABULARY.pattern("salary_word", re.IGNORECASE)
 _NO_SALARY, _EXTRA_PAY = _VOCABULARY.patterns("no_salary", "extra_pay", flags=re.IGNORECASE)
@@ -104,6 +88,7 @@ _LEADING_LABEL = _VOCABULARY.pattern("leading_label")
 _HIRING_TITLE = _VOCABULARY.pattern("hiring_title")
 _APPLY = _VOCABULARY.caseless("apply")
 
+_LISTS: Final = frozenset({"ul", "ol"})
 _CONTROLS: Final = frozenset({"option", "label", "a"})
 _SINGLE_ID = re.compile(r"[\w#][\w./#-]{1,39}")
 
@@ -140,9 +125,10 @@ class _Extraction:
         if description.text:
             page.sources.note("description", description.source, description.node)
             page.sources.note("descriptionHtml", description.source, description.node)
+        employer = Employer(page, self._focus, _LABELS, self._titles, description.text or "")
         item.requirements = requirements_of(page, job, self._focus)
-        item.jobLocation = self._location()
-        item.hiringOrganization = self._organization(item)
+        item.jobLocation = self._location(employer, description.text or "")
+        item.hiringOrganization = self._organization(item, employer)
         item.baseSalary = self._salary()
         item.employmentType = self._employment_type()
         item.remoteStatus = self._remote_status(item)
@@ -156,7 +142,7 @@ class _Extraction:
         match = _HIRING_TITLE.match(headline or "")
         return match["job"] or match["title"] if match else headline
 
-    def _organization(self, item: JobPosting) -> HiringOrganization | None:
+    def _organization(self, item: JobPosting, employer: Employer) -> HiringOrganization | None:
         stated = next(iter(self._job.values("hiringOrganization")), None) if self._job else None
         if stated is not None and (name := one_line(text_of(stated))):
             self._page.sources.note("hiringOrganization", origin(self._job, "hiringOrganization"))
@@ -165,66 +151,15 @@ class _Extraction:
         name_of = self._first(
             "hiringOrganization",
             ("title", lambda: self._titles.company(sure=True)),
-            ("label", lambda: self._company_of(self._labelled("company"), item)),
-            ("named part", lambda: self._company_of(self._named(_COMPANY_NAME, _COMPANY_NAMES), item)),
-            ("link beside the heading", lambda: self._company_of(self._linked_company(BESIDE, named=True), item)),
-            ("title, line of the page", lambda: self._company_of(self._titles.company(sure=False), item)),
-            ("link to a company", lambda: self._company_of(self._linked_company(), item)),
-            ("attribute data-company-name", self._company_attribute),
-            ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
-            ("name of the site", lambda: self._mentioned([company_of_site(self._page)], item)),
-            ("copyright", lambda: self._mentioned([company_of_copyright(self._page)], item)),
-            (
-                "host, description",
-                lambda: self._company_of(company_of_host(self._page, item.description, item.jobTitle), item),
-            ),
+            ("heading", lambda: named_apart(_company_of_heading(item.headline), item)),
+            ("label", lambda: named_apart(self._labelled("company"), item)),
+            ("named part", lambda: named_apart(self._named(_COMPANY_NAME, _COMPANY_NAMES), item)),
+            *employer.rules(item),
             form=lambda name: {"name": name, "nameRaw": name},
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
 
-    def _company_of(self, name: str | None, item: JobPosting) -> str | None:
-        """Return a name where it is not that of the place or of the job."""
-        place = item.jobLocation.raw or "" if item.jobLocation else ""
-        taken = name is None or has_words(place, name) or name == item.jobTitle
-        return None if taken else name
-
-    def _mentioned(self, names: Sequence[str | None], item: JobPosting) -> str | None:
-        """Return the name that the description or the address has: a company writes of itself, a board of others."""
-        description = (item.description or "").casefold()
-        steps = [letters_of(step) for step in parts_of(self._page.url).path.split("/")[:MAX_STEPS]]
-        for name in names:
-            if not name or not self._company_of(name, item):
-                continue
-            named = any(len(step) > 3 and letters_of(name).startswith(step) for step in steps)
-            if named or name.casefold() in description:
-                return name
-        return None
-
-    def _company_attribute(self) -> str | None:
-        if self._page.with_attribute.keys().isdisjoint(_COMPANY_ATTRIBUTES):
-            return None
-        values = self._page.tree.xpath(" | ".join(f"//@{name}" for name in _COMPANY_ATTRIBUTES))
-        return next((text for value in values[:MAX_NODES] if 1 < len(text := one_line(value)) <= MAX_NAME_LENGTH), None)
-
-    def _linked_company(self, near: int = NEAR, *, named: bool = False) -> str | None:
-        """Return the text of the link to the page of a company that is nearest to the heading.
-
-        Where it must be ``named``, its URL has the name as well, as links such as "12 open positions" have not.
-        """
-        found: list[tuple[int, str]] = []
-        for link in islice(self._page.tree.iter("a"), MAX_LINKS):
-            distance = abs(self._focus.distance(link))
-            match = _COMPANY_ADDRESS.search((link.get("href") or "")[:300]) if distance <= near else None
-            if match is not None:
-                text = node_text(link, MAX_NAME_LENGTH + 1)
-                is_name = 1 < len(text) <= MAX_NAME_LENGTH and not any(
-                    no_name.fullmatch(text) for no_name in (NO_COMPANY, _NO_COMPANY_LINK)
-                )
-                if is_name and (not named or _is_in_address(text, match[0])) and not self._focus.elsewhere(link):
-                    found.append((distance, text))
-        return min(found)[1] if found else None
-
-    def _location(self) -> JobLocation | None:
+    def _location(self, employer: Employer, description: str) -> JobLocation | None:
         raw = self._first(
             "jobLocation",
             (origin(self._job, "jobLocation"), lambda: _places_of(self._job)),
@@ -232,10 +167,18 @@ class _Extraction:
             ("named part", lambda: self._named(_LOCATION_NAME, _LOCATION_NAMES, is_place)),
             ("title", self._titles.place),
             ("link to a map", lambda: mapped_place(self._page, self._focus)),
-            ("line near the heading", lambda: place_by_heading(self._focus)),
+            ("line near the heading", lambda: self._place_by_heading(employer)),
+            ("line below the heading", lambda: employer.below[1] if employer.below else None),
+            ("line of facts", lambda: place_in_facts(self._page, self._focus, description)),
             form=lambda place: {"raw": place},
         )
         return JobLocation(raw=without_map_link(raw)) if raw else None
+
+    def _place_by_heading(self, employer: Employer) -> str | None:
+        """Return the line by the heading that is a place by its words, without the employer before it."""
+        place = place_by_heading(self._focus)
+        name = employer.below[0] if place and employer.below else None
+        return place.removeprefix(f"{name}, ") if place and name else place
 
     def _salary(self) -> BaseSalary | None:
         return self._first(
@@ -258,7 +201,14 @@ class _Extraction:
 
     def _salary_of_lines(self) -> BaseSalary | None:
         for node, text in self._focus.lines(NEAR, NEAR):
-            if len(text) <= 80 and rate_in(text) and (sign := currency_in(text)) and not _is_extra(text, sign):
+            # The items of a list are lines of their own.
+            if (
+                node.tag not in _LISTS
+                and len(text) <= 80
+                and rate_in(text)
+                and (sign := currency_in(text))
+                and not _is_extra(text, sign)
+            ):
                 found = salary_in(text, self._page_place)
                 if found is not None and not self._focus.elsewhere(node):
                     return found
@@ -320,7 +270,7 @@ class _Extraction:
         published = self._first(
             "datePublished",
             (origin(job, "datePosted"), lambda: self._stated("datePosted", "datePublished")),
-            ("label", lambda: self._dated("posted")),
+            ("label", lambda: self._dated("posted") or self._posted_line(dates)),
             ("relative date by the heading", lambda: relative_date(self._focus)),
             ("date by the heading", lambda: dates.published),
             form=_iso,
@@ -335,7 +285,7 @@ class _Extraction:
         start = self._first(
             "jobStartDate",
             (origin(job, "jobStartDate"), lambda: self._stated("jobStartDate")),
-            ("label", lambda: self._dated("start")),
+            ("label", lambda: self._dated("start") or self._dated_line("start")),
             form=_iso,
         )
         if published is not None and published == valid and "validThrough" not in (job.properties if job else {}):
@@ -355,22 +305,13 @@ class _Extraction:
         return read(self._labels.value(name, lambda text: read(text, self._page)), self._page)
 
     def _dated_line(self, name: str) -> Date | None:
-        """Return the date of a line by the heading that is a label and a date: ``Apply by December 3, 2019``.
+        return date_in_lines(self._page, self._focus, self._labels, name)
 
-        Several dates are those of several jobs.
-        """
-        found: dict[str, Date] = {}
-        for node, text in self._focus.lines(NEAR, NEAR):
-            before = words_before_date(text) if len(text) <= MAX_DATED_LINE else None
-            if before and self._labels.means(name, before) and not self._is_of_another(node):
-                date = read(text, self._page)
-                if date is not None:
-                    found.setdefault(date.iso, date)
-        return next(iter(found.values())) if len(found) == 1 else None
-
-    def _is_of_another(self, node: HtmlElement) -> bool:
-        focus = self._focus
-        return focus.elsewhere(node) or focus.in_card(node) or focus.in_linked_item(node)
+    def _posted_line(self, dates: Dates) -> Date | None:
+        """Return the date of a line that says so; an element with the same day may have its time."""
+        found = self._dated_line("posted")
+        exact = dates.published if found else None
+        return exact if found and exact and exact.iso[:10] == found.iso[:10] else found
 
     def _labelled(self, name: str, fits: Callable[[str], object] = bool) -> str | None:
         return self._labels.value(name, lambda text: len(text) <= MAX_NAME_LENGTH and fits(text))
@@ -425,10 +366,12 @@ class _Extraction:
         return round(min(0.9, 0.1 + 0.16 * signs), 2)
 
 
-def _is_in_address(name: str, address: str) -> bool:
-    """Return whether the last step of an address begins with a name, or is the beginning of it: ``/company/acme``."""
-    step, letters = letters_of(unquote(address.rpartition("/")[2])), letters_of(name)
-    return bool(step and letters) and (step.startswith(letters) or letters.startswith(step))
+def _company_of_heading(heading: str | None) -> str | None:
+    """Return the company of a heading that names it: ``Cook at The Blue Door``, not ``Cook at home``."""
+    match = _HIRING_TITLE.match(heading or "")
+    name = (match["by"] or match["at"]) if match else None
+    is_name = name and not name[:1].islower() and len(name.split()) <= MAX_NAME_WORDS
+    return name if is_name else None
 
 
 def _is_extra(text: str, sign: str) -> bool:

@@ -18,8 +18,10 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.fields.price_notation import WESTERN_LETTER
+from scrapy_ext.server.extraction.auto.jobs.terms import remote_status
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
+from scrapy_ext.server.extraction.auto.page.layout import leads_to_start
 from scrapy_ext.server.extraction.auto.page.sources import highest, lowest
 from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import host_of, parts_of, site_of
@@ -47,10 +49,13 @@ _LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
 _COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
 _COPYRIGHT_WORDS: Final = _VOCABULARY.pattern("copyright_words", re.IGNORECASE)
 _COMPANY_BOARDS, _OTHER_BOARDS = map(frozenset, map(_VOCABULARY.words, ("company_boards", "other_boards")))
+_JOBS: Final = _VOCABULARY.pattern("page", re.IGNORECASE)
 _SITE_AFFIX, _OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", flags=re.IGNORECASE)
 #: The least number of times that a description has the name of the company of the host, and what is read of it.
 OFTEN: Final = 2
 MAX_DESCRIPTION: Final = 20_000
+#: Links that may lead to the start page.
+MAX_SITE_LINKS: Final = 200
 #: The copyright is searched in so many lines at the end of a page.
 MAX_LAST_LINES: Final = 60
 _SEPARATOR: Final = re.compile(r"\s+[|–—•·»/-]+\s+|\s*:\s+|\s+::\s+|\s*[|•»]\s*")
@@ -145,6 +150,34 @@ def _is_site(page: Page, letters: str) -> bool:
     return bool(letters) and letters in map(letters_of, names)
 
 
+def names_of_site(page: Page) -> dict[str, str]:
+    """Return the names of a site by their letters: texts and images of links in its header to its start page."""
+    links = [link for link in islice(page.tree.iter("a"), MAX_SITE_LINKS) if leads_to_start(page, link)]
+    alternatives = [image.get("alt") or "" for link in links for image in link.iter("img")]
+    names = [*(node_text(link, MAX_COMPANY_LENGTH) for link in links), *alternatives, page.meta("og:site_name") or ""]
+    return {letters: name for name in names if (letters := letters_of(name))}
+
+
+def is_own_site(page: Page) -> bool:
+    """Return whether the address of a page is that of the jobs of its own site: ``/careers/``."""
+    parts = parts_of(page.url)
+    boards = _COMPANY_BOARDS | _OTHER_BOARDS
+    is_own = _OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)
+    return is_own is not None and site_of(page.url).partition(".")[0] not in boards
+
+
+def is_board(name: str) -> bool:
+    """Return whether the name of a site is that of a job board: a word for jobs at its beginning or end.
+
+    Where the word stands apart, as in "Acme Careers", it may be the site of an employer.
+    """
+    name = name.strip()[:MAX_COMPANY_LENGTH]
+    if _SITE_AFFIX.search(name):
+        return False
+    ends = (part for at in range(1, len(name)) for part in (name[:at].strip(), name[at:].strip()))
+    return any(len(part) > SHORTEST - 1 and _JOBS.fullmatch(part) for part in ends)
+
+
 class Remainder(NamedTuple):
     """A part of the title beside the name of the job; ``sure`` where a connecting word says that it is the company."""
 
@@ -162,8 +195,13 @@ class TitleParts:
     def company(self, *, sure: bool) -> str | None:
         """Return the company that a title names with a connecting word, or else that the page has as a line."""
         return next(
-            (rest.text for rest in self._rests if (rest.sure if sure else letters_of(rest.text) in self._lines)), None
+            (rest.text for rest in self._rests if (rest.sure if sure else self._is_employer(letters_of(rest.text)))),
+            None,
         )
+
+    def _is_employer(self, letters: str) -> bool:
+        """Return whether the page has a name as a line; that of the site counts on the site's own page of careers."""
+        return letters in self._lines and (letters not in names_of_site(self._page) or is_own_site(self._page))
 
     def likely_companies(self) -> list[str]:
         """Return the parts of a title beside the name of the job that are not that of the site."""
@@ -304,6 +342,7 @@ MAX_ITEMS: Final = 20
 #: Greatest distance from the heading, in elements, of a line that is a place by its words alone.
 NEAR_HEADING: Final = 80
 MAX_LINKS: Final = 2_000
+_KINDS_OF_WORK: Final = frozenset({"hybrid", "on-site"})
 _MAP: Final = _VOCABULARY.caseless("map_address")
 _NO_PLACE, _MAP_LINK = _VOCABULARY.patterns("no_place", "map_link", flags=re.IGNORECASE)
 #: ``Leeds, UK``, ``Leeds, West Yorkshire, England``, ``Remote (Spain)``.
@@ -316,6 +355,7 @@ _PLACE_LINE: Final = re.compile(
     rf"|[^\W\d_]{{2,3}}市\s?[^\W\d_]{{1,4}}[区區县縣]"
 )
 #: What follows a place in one line: ``Leeds, England — Sales``.
+_BETWEEN: Final = re.compile(r"\s+[|–—•·‧∙/-]\s+|\s*[|｜•·]\s*|\s+[–—-](?=\w)")
 _MORE: Final = re.compile(r"\s+[—–|•·/-]\s+")
 
 
@@ -341,7 +381,7 @@ def labelled_place(labels: Labels) -> str | None:
     items = [node_text(item, MAX_LENGTH) for item in islice(pair.node.iter("li"), MAX_ITEMS)] if pair else []
     if pair and len(items) > 1 and letters_of(pair.value).startswith(letters_of(items[0])):
         return "; ".join(dict.fromkeys(filter(is_place, items)))
-    return pair.value if pair else parts[0]
+    return _before_other_labels(pair.value) if pair else parts[0]
 
 
 def mapped_place(page: Page, focus: Focus) -> str | None:
@@ -372,10 +412,28 @@ def _place_lines(focus: Focus) -> Iterator[tuple[float, str]]:
             yield abs(distance), part
 
 
+def parts_of_line(text: str) -> list[str]:
+    """Return the parts of a line between bars, dots and dashes."""
+    return [part for each in _BETWEEN.split(text) if (part := each.strip(" ,;"))]
+
+
+def _before_other_labels(text: str) -> str:
+    """Return a value without the further labels of its line: ``Leeds | Posted: 02/03/2026``."""
+    first, *others = parts_of_line(text) or [text]
+    return first if any(":" in other or is_mostly_date(other) for other in others) else text
+
+
+def is_place_by_words(text: str) -> bool:
+    """Return whether a text is a place by its words: a country, a state by its code."""
+    return _PLACE_LINE.fullmatch(text) is not None
+
+
 def is_place(text: str) -> bool:
     """Return whether a short text may be a place, rather than a date or the text of a menu or a button."""
     fits = 1 < len(text) <= MAX_LENGTH and any(map(str.isalpha, text)) and not is_mostly_date(text)
-    return fits and not _NO_PLACE.search(without_map_link(text))
+    # A kind of work where a label says "Workplace"; "Remote" may be all that there is of a place.
+    is_kind = fits and remote_status(text, whole=True) in _KINDS_OF_WORK
+    return fits and not is_kind and not _NO_PLACE.search(without_map_link(text))
 
 
 def without_map_link(text: str) -> str:

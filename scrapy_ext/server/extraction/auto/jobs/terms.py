@@ -256,6 +256,11 @@ _HOURS: Final = ("min", "h", "stunde")
 _DAYS: Final = ("d", "tag", "jour", "giorn")
 
 
+def is_relative_date(text: str) -> bool:
+    """Return whether a text is the age of a job and nothing else: ``2 weeks ago``."""
+    return len(text) <= MAX_LENGTH and _RELATIVE.fullmatch(text) is not None
+
+
 def relative_date(focus: Focus) -> Date | None:
     """Return the date of the line by the heading that is one, nearest first; without a day, the line alone counts."""
     best: tuple[int, str] | None = None

@@ -322,12 +322,13 @@ def is_of_site(page: Page, heading: HtmlElement) -> bool:
     if _is_start(page.url):
         return False
     links = [*heading.iterancestors("a"), *heading.iter("a")]
-    if any(_leads_to_start(page, link) and node_text(link, 500) == node_text(heading, 500) for link in links):
+    if any(leads_to_start(page, link) and node_text(link, 500) == node_text(heading, 500) for link in links):
         return True
     return any(_LOGO.search(page.names(box)) for box in (heading, *small_boxes(heading, 1)))
 
 
-def _leads_to_start(page: Page, link: HtmlElement) -> bool:
+def leads_to_start(page: Page, link: HtmlElement) -> bool:
+    """Return whether a link leads to the start page of the site."""
     url = page.link(link.get("href"))
     return url is not None and _is_start(url) and site_of(url) == site_of(page.url)
 

@@ -1,0 +1,236 @@
+"""Employer of a job without structured data: labels, links, titles, the line below the heading, the site itself.
+
+The name of a site is that of its employer on the pages for its own jobs alone: on a job board, the heading of each page
+has the name of the board above it. So the name of the site counts where its address is one of careers, or where the
+description is about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Final
+from urllib.parse import unquote
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.items import JobPosting
+from scrapy_ext.server.extraction.auto.jobs.facts import is_called_place, is_fact, is_of_another, may_be_place
+from scrapy_ext.server.extraction.auto.jobs.names import (
+    MAX_COMPANY_LENGTH,
+    NO_COMPANY,
+    TitleParts,
+    company_of_copyright,
+    company_of_host,
+    company_of_site,
+    has_words,
+    is_board,
+    is_own_site,
+    is_place_by_words,
+    names_of_site,
+    parts_of_line,
+)
+from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.labelled import LabelWords
+from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.auto.page.urls import parts_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+MAX_NAME_LENGTH: Final = 120
+MAX_NODES: Final = 30
+MAX_LINKS: Final = 2_000
+#: Lines in which the name of an employer is searched.
+MAX_LINES: Final = 3_000
+MAX_DESCRIPTION: Final = 20_000
+#: Longest line of facts below a heading with the employer, and the times that a mere mention of a name counts from.
+MAX_FACTS: Final = 120
+OFTEN: Final = 2
+#: Parts of the path of an address that may name a company.
+MAX_STEPS: Final = 6
+#: Greatest distance of a link to the company from the heading, in elements.
+NEAR: Final = 120
+#: Greatest distance of a link to the company that stands with the heading, before the text of the job.
+BESIDE: Final = 8
+#: Lines below the heading of which one names the employer.
+MAX_BELOW: Final = 3
+
+_VOCABULARY: Final = load_vocabulary("jobs")
+_ADDRESS = _VOCABULARY.caseless("company_address")
+_NO_COMPANY_LINK, _NO_NAME = _VOCABULARY.patterns("no_company_link", "requirements", flags=re.IGNORECASE)
+_ATTRIBUTES: Final = ("data-company-name", "data-employer-name", "data-organization-name")
+_LEGAL_FORM: Final = _VOCABULARY.pattern("legal_form")
+_BEFORE: Final = _VOCABULARY.text("before_company")
+_AT: Final = re.compile(_BEFORE, re.IGNORECASE)
+_PLACE_AFTER: Final = _VOCABULARY.pattern("place_after", re.IGNORECASE)
+#: A preposition that stands before places as well.
+_IN: Final = re.compile(rf"(?:{_VOCABULARY.text('before_place')})\s+")
+_LISTS: Final = frozenset({"ul", "ol"})
+_SUBTITLES: Final = frozenset({"h2", "h3", "h4", "h5"})
+_CONTROLS: Final = frozenset({"option", "label", "button", "dt", "th", "a"})
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+class Employer:
+    """The places of a page that may name the employer of its job."""
+
+    def __init__(self, page: Page, focus: Focus, labels: LabelWords, titles: TitleParts, description: str) -> None:
+        self._page = page
+        self._focus = focus
+        self._labels = labels
+        self._titles = titles
+        self._description = description[:MAX_DESCRIPTION]
+
+    def rules(self, item: JobPosting) -> list[tuple[str, Callable[[], str | None]]]:
+        """Return the rules after those of labels and named parts, the most reliable first."""
+        page = self._page
+        return [
+            ("link beside the heading", lambda: named_apart(self._linked(BESIDE, named=True), item)),
+            ("title, line of the page", lambda: named_apart(self._titles.company(sure=False), item)),
+            ("line below the heading", lambda: named_apart(self.below[0], item) if self.below else None),
+            ("link to a company", lambda: named_apart(self._linked(), item)),
+            ("attribute data-company-name", self._attribute),
+            ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
+            ("name of the site", lambda: self._mentioned([company_of_site(page)], item)),
+            ("copyright", lambda: self._mentioned([company_of_copyright(page)], item)),
+            ("host, description", lambda: named_apart(company_of_host(page, item.description, item.jobTitle), item)),
+        ]
+
+    @cached_property
+    def below(self) -> tuple[str, str | None] | None:
+        """The employer that a line below the heading names, and the place of the same line."""
+        if self._focus.heading is None or is_own_site(self._page):
+            return None
+        lines = [line for line in self._focus.lines(0, BESIDE) if self._focus.distance(line[0]) > 0]
+        for at, (node, text) in enumerate(lines[:MAX_BELOW]):
+            parts = parts_of_line(text)
+            if len(text) > MAX_NAME_LENGTH or not parts or is_of_another(self._focus, node) or node.tag in _CONTROLS:
+                return None
+            if all(is_fact(part) or is_place_by_words(part) for part in parts) and not _LEGAL_FORM.search(text):
+                continue
+            below = next((text for node, text in lines[at + 1 :] if node.tag not in _LISTS), "")
+            return self._named_by(node, parts, below)
+        return None
+
+    def _named_by(self, node: HtmlElement, parts: list[str], below: str) -> tuple[str, str | None] | None:
+        """Return the company and the place of a line, where its words or the page say that it is one."""
+        before = _AT.match(parts[0])
+        first = parts[0][before.end() :].strip() if before else parts[0]
+        rest = parts[1:]
+        if not before and (preposition := _IN.match(first)) and _LEGAL_FORM.search(first):
+            first = first[preposition.end() :]
+        if before and (found := _PLACE_AFTER.search(first)):
+            first, rest = first[: found.start()], [found.group(1), *rest]
+        name, comma, place = first.partition(", ")
+        if comma and not _LEGAL_FORM.search(place) and (before or self._is_known(name)):
+            first, rest = name, [place, *rest]
+        if not self._may_be_name(first):
+            return None
+        places = [part for part in rest if may_be_place(part)]
+        is_of_facts = all(is_fact(part) or part in places for part in rest)
+        is_subtitle = node.tag in _SUBTITLES and _is_of_facts(below)
+        # A city stands before its country as well.
+        is_before_city = bool(places) and not is_place_by_words(places[0].rpartition(", ")[2])
+        is_on_board = is_of_facts and (is_before_city or is_subtitle) and self._is_on_board(first)
+        if before or (self._is_known(first) and is_of_facts) or is_on_board:
+            return first, next(iter(places), None)
+        return None
+
+    def _may_be_name(self, text: str) -> bool:
+        letters = letters_of(text)
+        return (
+            1 < len(text) <= MAX_COMPANY_LENGTH
+            and bool(letters)
+            and not text[:1].islower()
+            and (not text.endswith((".", "!", "?", ":", "…")) or _LEGAL_FORM.search(text) is not None)
+            and not is_fact(text)
+            and not NO_COMPANY.fullmatch(text)
+            and not _NO_NAME.fullmatch(text)
+            and not self._labels.any.fullmatch(text.partition(":")[0])
+            and letters not in names_of_site(self._page)
+        )
+
+    def _is_known(self, name: str) -> bool:
+        """Return whether a name is that of a company: by its legal form, the title, or what the page says of it."""
+        if _LEGAL_FORM.search(name):
+            return True
+        if letters_of(name) in {letters_of(text) for text in self._titles.likely_companies()}:
+            return True
+        return self._times_subject(name) >= (1 if len(_WORD.findall(name)) > 1 else OFTEN)
+
+    def _times_subject(self, name: str) -> int:
+        """Return how often a sentence is about a name, or a connecting word stands before it."""
+        whole = rf"{re.escape(name)}(?!\w)"
+        subject = re.compile(rf"(?m:^|[.!?:] +){whole}(?: +|['’])[^\W\d_]|(?<!\w)(?i:{_BEFORE}){whole}")
+        about = re.compile(rf"\w+ {whole}")
+        headings = (text for node, text in self._page.lines[:MAX_LINES] if node.tag in _SUBTITLES)
+        return len(subject.findall(self._description)) + sum(map(bool, map(about.fullmatch, headings)))
+
+    def _is_on_board(self, name: str) -> bool:
+        """Return whether a name of several words is one of a company because the site is a board with another name."""
+        is_name = len(_WORD.findall(name)) > 1 and not is_called_place(self._page, self._description, name)
+        return is_name and any(map(is_board, names_of_site(self._page).values()))
+
+    def _mentioned(self, names: Sequence[str | None], item: JobPosting) -> str | None:
+        """Return the name that the description or the address has: a company writes of itself, a board of others."""
+        description = (item.description or "").casefold()
+        steps = [letters_of(step) for step in parts_of(self._page.url).path.split("/")[:MAX_STEPS]]
+        for name in names:
+            if not name or not named_apart(name, item) or (is_board(name) and not is_own_site(self._page)):
+                continue
+            named = any(len(step) > 3 and letters_of(name).startswith(step) for step in steps)
+            if named or (name.casefold() in description and self._is_described(name)):
+                return name
+        return None
+
+    def _is_described(self, name: str) -> bool:
+        """Return whether a name is more than mentioned, where it is that of the site: boards end with one of theirs."""
+        if letters_of(name) not in names_of_site(self._page) or is_own_site(self._page):
+            return True
+        return self._times_subject(name) > 0 or self._description.count(name) >= OFTEN
+
+    def _attribute(self) -> str | None:
+        if self._page.with_attribute.keys().isdisjoint(_ATTRIBUTES):
+            return None
+        values = self._page.tree.xpath(" | ".join(f"//@{name}" for name in _ATTRIBUTES))
+        return next((text for value in values[:MAX_NODES] if 1 < len(text := one_line(value)) <= MAX_NAME_LENGTH), None)
+
+    def _linked(self, near: int = NEAR, *, named: bool = False) -> str | None:
+        """Return the text of the link to the page of a company that is nearest to the heading.
+
+        Where it must be ``named``, its URL has the name as well, as links such as "12 open positions" have not.
+        """
+        return min(self._links(near, named=named), default=(0, None))[1]
+
+    def _links(self, near: int, *, named: bool) -> Iterator[tuple[int, str]]:
+        for link in islice(self._page.tree.iter("a"), MAX_LINKS):
+            distance = abs(self._focus.distance(link))
+            match = _ADDRESS.search((link.get("href") or "")[:300]) if distance <= near else None
+            if match is not None:
+                text = node_text(link, MAX_NAME_LENGTH + 1)
+                is_name = 1 < len(text) <= MAX_NAME_LENGTH and not any(
+                    no_name.fullmatch(text) for no_name in (NO_COMPANY, _NO_COMPANY_LINK)
+                )
+                if is_name and (not named or _is_in_address(text, match[0])) and not self._focus.elsewhere(link):
+                    yield distance, text
+
+
+def named_apart(name: str | None, item: JobPosting) -> str | None:
+    """Return a name where it is not that of the place or of the job."""
+    place = item.jobLocation.raw or "" if item.jobLocation else ""
+    taken = name is None or has_words(place, name) or name == item.jobTitle
+    return None if taken else name
+
+
+def _is_of_facts(text: str) -> bool:
+    """Return whether a line has facts of a job, rather than the text of a section; that may be a list of duties."""
+    parts = parts_of_line(text)
+    is_sure = any(is_fact(part) or is_place_by_words(part) for part in parts)
+    return is_sure and len(text) <= MAX_FACTS and all(is_fact(part) or may_be_place(part) for part in parts)
+
+
+def _is_in_address(name: str, address: str) -> bool:
+    """Return whether the last step of an address begins with a name, or is the beginning of it: ``/company/acme``."""
+    step, letters = letters_of(unquote(address.rpartition("/")[2])), letters_of(name)
+    return bool(step and letters) and (step.startswith(letters) or letters.startswith(step))

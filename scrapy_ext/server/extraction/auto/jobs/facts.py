@@ -1,0 +1,99 @@
+"""Lines of facts by the heading of a job, with signs between them: ``Leeds · Posted 02/03/2026 · Closes 01/04/2026``.
+
+A part of such a line is read as a line of its own. Which of its words are a place is decided by the other words of the
+page: departments and employers stand there too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, Date, in_ascii_digits, read, words_before_date
+from scrapy_ext.server.extraction.auto.fields.prices import currency_in
+from scrapy_ext.server.extraction.auto.jobs.names import is_place, is_place_by_words, parts_of_line
+from scrapy_ext.server.extraction.auto.jobs.terms import employment_type, is_relative_date, remote_status
+from scrapy_ext.server.extraction.auto.page import Focus, Page
+from scrapy_ext.server.extraction.auto.page.labelled import Labels
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+#: Longest line of facts, and longest part of one that is a date, in characters.
+MAX_LINE_LENGTH: Final = 200
+MAX_PART_LENGTH: Final = 80
+MAX_PLACE_LENGTH: Final = 40
+#: Greatest distance of a line of facts from the heading, in elements.
+NEAR: Final = 120
+#: Greatest distance of the line of facts that has a place.
+BESIDE: Final = 12
+
+_VOCABULARY: Final = load_vocabulary("jobs")
+_BEFORE_PLACE: Final = _VOCABULARY.text("before_place")
+
+
+def is_fact(text: str) -> bool:
+    """Return whether a part of a line is a date, a kind of work or an amount, rather than a name."""
+    return (
+        any(map(str.isdigit, text))
+        or is_relative_date(text)
+        or currency_in(text) is not None
+        or employment_type(text, whole=True) is not None
+        or remote_status(text, whole=True) is not None
+    )
+
+
+def date_in_lines(page: Page, focus: Focus, labels: Labels, name: str) -> Date | None:
+    """Return the date of the lines by the heading with a label before it: ``Apply by December 3, 2019``.
+
+    Several dates are those of several jobs.
+    """
+    found: dict[str, Date] = {}
+    for node, text in focus.lines(NEAR, NEAR):
+        for part in _dated_parts(text) if len(text) <= MAX_LINE_LENGTH else ():
+            before = words_before_date(part)
+            if before and labels.means(name, before) and not is_of_another(focus, node):
+                date = read(part, page)
+                if date is not None:
+                    found.setdefault(date.iso, date)
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _dated_parts(text: str) -> Iterator[str]:
+    """Yield the parts of a line with a date each, from the end of the date before it."""
+    for part in dict.fromkeys((text, *parts_of_line(text))):
+        if len(part) <= MAX_PART_LENGTH:
+            ends = [match.end() for match in WRITTEN.finditer(in_ascii_digits(part))]
+            yield part
+            yield from (part[end:].lstrip(" ,;.") for end in ends[:-1])
+
+
+def is_of_another(focus: Focus, node: HtmlElement) -> bool:
+    """Return whether a line belongs to another job or to another part of the page."""
+    return focus.elsewhere(node) or focus.in_card(node) or focus.in_linked_item(node)
+
+
+def place_in_facts(page: Page, focus: Focus, description: str) -> str | None:
+    """Return the only part of a line of facts below the heading that is none, where the page calls it a place."""
+    for node, text in focus.lines(0, BESIDE):
+        if node is focus.heading or len(text) > MAX_LINE_LENGTH or is_of_another(focus, node):
+            continue
+        parts = parts_of_line(text)
+        names = [part for part in parts if not is_fact(part)]
+        is_one = len(parts) > 1 and len(names) == 1
+        if is_one and may_be_place(names[0]) and is_called_place(page, description, names[0]):
+            return names[0]
+    return None
+
+
+def may_be_place(text: str) -> bool:
+    """Return whether the form of a part of a line is that of a place: short, without digits, not in small letters."""
+    is_name = len(text) <= MAX_PLACE_LENGTH and not text[:1].islower() and not is_fact(text)
+    return is_place(text) and (is_name or is_place_by_words(text))
+
+
+def is_called_place(page: Page, description: str, name: str) -> bool:
+    """Return whether a preposition of places stands before a name, in the title or the description."""
+    words = re.compile(rf"(?<!\w)(?:{_BEFORE_PLACE})\s+{re.escape(name)}(?!\w)")
+    return any(words.search(text) for text in (page.title or "", description))

@@ -1,0 +1,96 @@
+"""Employers on job boards and on sites of their own, without structured data."""
+
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+
+PROSE = (
+    "Serve coffee to a busy crowd from six in the morning. You know your way around a grinder and clean the bench. "
+    "Weekends off twice a month. We pay for training and for meals during the shift."
+)
+
+
+def posting(lines: str, site: str, *, lang: str = "en", path: str = "/job/12", more: str = "", title: str = "") -> Any:
+    heading = "Barista"
+    item: dict[str, Any] = extract(
+        "jobPosting",
+        f"<html lang={lang}><title>{title or f'{heading} | {site}'}</title><header><a href=/>{site}</a>"
+        f"<nav><a href=/all>All</a></nav></header><main><h1>{heading}</h1>{lines}<p>{more}{PROSE}</p>"
+        f"<a href=/apply>Apply now</a></main><footer>© 2026 {site}</footer></html>",
+        f"https://www.example.com{path}",
+    )
+    return (item.get("hiringOrganization") or {}).get("name"), (item.get("jobLocation") or {}).get("raw")
+
+
+@pytest.mark.parametrize(
+    ("site", "lines", "more"),
+    [
+        ("HospoJobs", "", ""),
+        ("Grindlist", "<p>Full-time</p>", "Apply through Grindlist. "),
+        ("HospoJobs", "<h2>Join Our Team</h2>", ""),
+        ("HospoJobs", "<h3>Great Coffee Every Day</h3>", ""),
+        ("HospoJobs", "<h2>Your New Role</h2><ul><li>Serve guests</li><li>Sell ice</li></ul>", ""),
+        ("HospoJobs", "<p>New York · Full-time</p>", ""),
+        ("HospoJobs", "<p>San Jose · Costa Rica</p>", ""),
+        ("Acme", "<p>Customer Service · Berlin</p>", ""),
+        ("Acme Careers", "<p>Customer Service · Berlin</p>", ""),
+    ],
+)
+def test_neither_the_name_of_a_board_nor_a_line_without_evidence_is_the_employer(
+    site: str, lines: str, more: str
+) -> None:
+    assert posting(lines, site, more=more)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("path", "more"), [("/careers/12", ""), ("/de/karriere/12", ""), ("/job/12", "Royal Playhouse is open all year. ")]
+)
+def test_the_name_of_a_site_is_the_employer_on_its_page_of_careers_or_where_the_text_is_about_it(
+    path: str, more: str
+) -> None:
+    assert posting("<p>Full-time</p>", "Royal Playhouse", path=path, more=more)[0] == "Royal Playhouse"
+
+
+@pytest.mark.parametrize(
+    ("lang", "site", "lines", "name", "place"),
+    [
+        ("en", "HospoJobs", "<h3>Grind House Coffee</h3><p>Melbourne VIC · Casual</p>", "Grind House Coffee", None),
+        ("en", "HospoJobs", "<p>Grind House Coffee – Melbourne</p>", "Grind House Coffee", "Melbourne"),
+        ("en", "Shiftly", "<p>at Grind House Coffee in Melbourne</p>", "Grind House Coffee", "Melbourne"),
+        ("en", "Shiftly", "<p>at Grind House Coffee, Melbourne</p>", "Grind House Coffee", "Melbourne"),
+        ("nl", "ZorgVacatures", "<p>Ziekenhuis Rijnland · Leiden</p>", "Ziekenhuis Rijnland", "Leiden"),
+        ("de", "Tresen", "<p>bei Gasthof Krone · Ulm</p>", "Gasthof Krone", "Ulm"),
+        ("fr", "Restojob", "<p>chez Annie et Fils – Lyon</p>", "Annie et Fils", "Lyon"),
+        ("it", "Gusto", "<p>presso Trattoria Sole, Bari</p>", "Trattoria Sole", "Bari"),
+        ("sv", "Platsbruket", "<p>hos Lindgrens Bygg | Umeå | Heltid</p>", "Lindgrens Bygg", "Umeå"),
+        ("pl", "Morze", "<h4>Chłodnia Bałtyk Sp. z o.o.</h4><p>Gdynia</p>", "Chłodnia Bałtyk Sp. z o.o.", None),
+        ("ja", "ナースワーク", "<p>株式会社みどり｜大阪市</p>", "株式会社みどり", "大阪市"),
+        ("ar", "وظفني", "<p>مستشفى النور · الرياض</p>", "مستشفى النور", "الرياض"),
+        ("ar", "وظفني", "<h3>في شركة الأفق</h3>", "الأفق", None),
+        ("fa", "کاریابان", "<p>شرکت پارس | تهران | تمام وقت</p>", "شرکت پارس", "تهران"),
+        ("he", "דרושים", '<p>מסעדת הים בע"מ · חיפה</p>', 'מסעדת הים בע"מ', "חיפה"),
+    ],
+)
+def test_the_line_below_the_heading_names_the_employer_and_the_place(
+    lang: str, site: str, lines: str, name: str, place: str | None
+) -> None:
+    assert posting(lines, site, lang=lang) == (name, place)
+
+
+def test_a_line_below_the_heading_counts_where_the_text_or_the_title_names_its_company() -> None:
+    line = "<p>Grind House Coffee, Melbourne</p>"
+    assert posting(line, "Shiftly") == (None, None)
+    found = ("Grind House Coffee", "Melbourne")
+    assert posting(line, "Shiftly", more="Grind House Coffee is a small roastery. ") == found
+    assert posting(line, "Shiftly", title="Barista - Grind House Coffee | Shiftly") == found
+
+
+def test_a_heading_names_its_employer_before_the_board() -> None:
+    title = "<html lang=en><title>Usher at Royal Playhouse | StageJobs</title>"
+    html = f"{title}<a href=/>StageJobs</a><h1>Usher at {{}}</h1><p>{PROSE}</p>"
+    item = extract("jobPosting", html.format("Royal Playhouse"), "https://www.example.com/job/1")
+    assert item["hiringOrganization"]["name"] == "Royal Playhouse"
+    item = extract("jobPosting", html.format("home"), "https://www.example.com/job/1")
+    assert "hiringOrganization" not in item

@@ -1,0 +1,75 @@
+"""Lines of facts by the heading of a job: dates, places and kinds of work between bars and dots."""
+
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+
+PROSE = (
+    "Serve coffee to a busy crowd from six in the morning. Our shop in Leeds opens early, and the bench is yours. " * 2
+)
+
+
+def posting(lines: str, lang: str = "en-GB") -> dict[str, Any]:
+    html = f"<html lang={lang}><title>Barista</title><main><h1>Barista</h1>{lines}<p>{PROSE}</p></main></html>"
+    return extract("jobPosting", html, "https://www.example.com/job/12")
+
+
+@pytest.mark.parametrize(
+    ("lang", "line"),
+    [
+        ("en-GB", "Posted 02/03/2026 · Closes 01/04/2026"),
+        ("en-GB", "Posted 02/03/2026, closes 01/04/2026"),
+        ("en-GB", "Posted 2 March 2026 — Apply by 1 April 2026"),
+        ("en-GB", "<span>Posted 02/03/2026</span> <span>Closes 01/04/2026</span>"),
+        ("en-US", "Denver, CO · Posted 03/02/2026 | Apply by 04/01/2026"),
+        ("de", "Veröffentlicht am 02.03.2026 | Bewerbungsfrist 01.04.2026"),
+        ("fr", "Publiée le 02/03/2026 • Date limite : 01/04/2026"),
+        ("nl", "Geplaatst op 02-03-2026 – Reageren tot 01-04-2026"),
+        ("es", "Publicado el 02/03/2026 | Fecha límite 01/04/2026"),
+        ("cs", "Zveřejněno 02.03.2026 | Uzávěrka 01.04.2026"),
+        ("ar", "تاريخ النشر 02/03/2026 · آخر موعد للتقديم 01/04/2026"),
+    ],
+)
+def test_dates_on_one_line_are_read_by_the_label_before_each(lang: str, line: str) -> None:
+    item = posting(f"<p>{line}</p>", lang)
+    assert (item["datePublished"][:10], item["validThrough"][:10]) == ("2026-03-02", "2026-04-01")
+
+
+def test_the_order_of_day_and_month_is_that_of_another_date_of_the_line_or_unknown() -> None:
+    item = posting("<p>Posted 02/03/2026 · Closes 21/04/2026</p>", "en")
+    assert (item["datePublished"][:10], item["validThrough"][:10]) == ("2026-03-02", "2026-04-21")
+    item = posting("<p>Posted 02/03/2026 · Closes 01/04/2026</p>", "en")
+    assert "datePublished" not in item
+    assert "validThrough" not in item
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("Leeds, England | Full-time | Posted: 02/03/2026", "Leeds, England"),
+        ("Leeds · Posted 02/03/2026 · Closes 01/04/2026", "Leeds"),
+        ("Location: Leeds | Posted: 02/03/2026 | Closes: 01/04/2026", "Leeds"),
+        ("Marketing · Posted 02/03/2026 · Closes 01/04/2026", None),
+    ],
+)
+def test_a_place_beside_dates_counts_by_its_words_its_label_or_the_text(line: str, place: str | None) -> None:
+    assert (posting(f"<p>{line}</p>").get("jobLocation") or {}).get("raw") == place
+
+
+def test_the_time_of_the_day_of_posting_is_that_of_the_element_with_it() -> None:
+    item = posting("<p>Posted <time datetime=2026-03-02T08:15:00Z>2 March 2026</time></p>")
+    assert item["datePublished"] == "2026-03-02T08:15:00Z"
+
+
+def test_a_kind_of_work_is_no_place() -> None:
+    item = posting("<p>Leeds, England</p><dl><dt>Workplace</dt><dd>Hybrid</dd></dl>")
+    assert (item["jobLocation"]["raw"], item["remoteStatus"]) == ("Leeds, England", "hybrid")
+
+
+def test_the_items_of_a_list_are_no_line_of_a_salary() -> None:
+    benefits = "<ul><li>Four weeks per year off</li><li>$900 for boots</li></ul>"
+    assert "baseSalary" not in posting(benefits)
+    item = posting("<ul><li>$25 - $30 per hour</li><li>Casual</li></ul>")
+    assert item["baseSalary"]["valueMax"] == "30"
