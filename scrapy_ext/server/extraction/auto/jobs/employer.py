@@ -25,13 +25,11 @@ from scrapy_ext.server.extraction.auto.jobs.names import (
     company_of_copyright,
     company_of_host,
     company_of_site,
-    has_words,
     is_board,
     is_own_site,
-    is_place_by_words,
     names_of_site,
-    parts_of_line,
 )
+from scrapy_ext.server.extraction.auto.jobs.places import has_words, is_place_by_words, parts_of_line
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import LabelWords
 from scrapy_ext.server.extraction.auto.page.text import letters_of

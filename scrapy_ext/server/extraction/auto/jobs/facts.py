@@ -14,7 +14,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, Date, in_ascii_digits, read, words_before_date
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in
-from scrapy_ext.server.extraction.auto.jobs.names import is_place, is_place_by_words, parts_of_line
+from scrapy_ext.server.extraction.auto.jobs.places import is_place, is_place_by_words, parts_of_line
 from scrapy_ext.server.extraction.auto.jobs.terms import employment_type, is_relative_date, remote_status
 from scrapy_ext.server.extraction.auto.page import Focus, Page
 from scrapy_ext.server.extraction.auto.page.labelled import Labels

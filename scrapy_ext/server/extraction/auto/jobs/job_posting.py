@@ -25,9 +25,8 @@ from scrapy_ext.server.extraction.auto.items import (
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
 from scrapy_ext.server.extraction.auto.jobs.employer import Employer, named_apart
 from scrapy_ext.server.extraction.auto.jobs.facts import date_in_lines, place_in_facts
-from scrapy_ext.server.extraction.auto.jobs.names import (
-    JobFocus,
-    TitleParts,
+from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts
+from scrapy_ext.server.extraction.auto.jobs.places import (
     is_place,
     labelled_place,
     mapped_place,
