@@ -17,7 +17,7 @@ from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
 from scrapy_ext.server.extraction.auto.page.layout import step_of
 from scrapy_ext.server.extraction.auto.page.sources import highest
-from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
+from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, layout_text, plain
 from scrapy_ext.server.extraction.auto.products.offers import (
     IN_STOCK,
     OUT_OF_STOCK,
@@ -329,7 +329,7 @@ def _paragraphs(page: Page, focus: Focus) -> str | None:
             continue
         text = node_text(node)
         if _describes(node, text) and not _hidden(page, node) and not _is_notice(page, node):
-            found.setdefault(node.getparent(), []).append(text)
+            found.setdefault(node.getparent(), []).append(text if node.find(".//br") is None else layout_text(node))
     best = max(found.values(), key=lambda texts: sum(map(len, texts)), default=None)
     return "\n".join(best) if best else None
 
