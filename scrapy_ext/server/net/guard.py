@@ -60,9 +60,9 @@ def target_of(before: URL, location: str) -> URL:
         after = URL(safe_url_string(urljoin(str(before), _slashes(location))), encoded=True)
         port = after.port
     except ValueError:
-        raise problems.permanent(f"{before.host} redirected to something that is not a URL.") from None
+        raise problems.permanent(f"{before.raw_host} redirected to something that is not a URL.") from None
     if after.scheme not in ("http", "https") or not after.raw_host or port is None:
-        raise problems.permanent(f"{before.host} redirected to something that is not an http or https URL.")
+        raise problems.permanent(f"{before.raw_host} redirected to something that is not an http or https URL.")
     return after
 
 

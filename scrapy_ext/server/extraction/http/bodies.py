@@ -260,12 +260,12 @@ async def _undo(body: bytes, codings: str, url: URL, limit: int) -> bytes:
     except OverLimitError:
         raise _too_large(url, limit) from None
     except CutShortError:
-        raise temporary(f"{url.host}:{url.port} broke off in the middle of its answer.", Cause.CUT_SHORT) from None
+        raise temporary(f"{url.raw_host}:{url.port} broke off in the middle of its answer.", Cause.CUT_SHORT) from None
     except NotCodedError:
         raise
     except CodingError:
-        raise permanent(f"{url.host}:{url.port} answered with a content coding that does not decode.") from None
+        raise permanent(f"{url.raw_host}:{url.port} answered with a content coding that does not decode.") from None
 
 
 def _too_large(url: URL, limit: int) -> ExtractionError:
-    return permanent(f"{url.host} answered with more than {limit // MIB} MiB.", Cause.TOO_LARGE)
+    return permanent(f"{url.raw_host} answered with more than {limit // MIB} MiB.", Cause.TOO_LARGE)

@@ -130,7 +130,7 @@ class Fetcher:
                 async with PageProxy(self._guard, self._limits, plan.upstream) as exchange.proxy:
                     return await exchange.run()
         except TIMEOUT_ERRORS:
-            detail = f"{URL(plan.url, encoded=True).host} did not answer in {self._limits.fetch:g} seconds."
+            detail = f"{URL(plan.url, encoded=True).raw_host} did not answer in {self._limits.fetch:g} seconds."
             raise temporary(detail, Cause.TIMEOUT) from None
 
 
@@ -172,7 +172,7 @@ class _Exchange:
             try:
                 with (
                     client_span(self._method, str(self._url), resend=len(self._redirects)) as span,
-                    cookies_of(self._url.host or ""),
+                    cookies_of(self._url.raw_host or ""),
                 ):
                     answer = await self._hop(span)
             except ExtractionError:
@@ -182,7 +182,7 @@ class _Exchange:
             if answer is not None:
                 return answer
         raise permanent(
-            f"{self._url.host} redirected more than {self._limits.redirects} times.",
+            f"{self._url.raw_host} redirected more than {self._limits.redirects} times.",
             remedy="Send the URL of the page itself, or the cookies that the site needs.",
         )
 
@@ -206,10 +206,10 @@ class _Exchange:
             proxy=self.proxy.url if self.proxy else None,
         ) as response:
             if self.proxy and self.proxy.is_own_answer(response.headers):
-                raise self._proxy_failure() or temporary(f"{self._url.host} could not be reached.")
+                raise self._proxy_failure() or temporary(f"{self._url.raw_host} could not be reached.")
             span.answered(response.status)
             if response.status < 200:
-                raise permanent(f"{self._url.host} changed to another protocol without a request for it.")
+                raise permanent(f"{self._url.raw_host} changed to another protocol without a request for it.")
             if response.cookies:
                 self._keep(response.cookies.items())
             location = response.headers.get("Location")
@@ -261,7 +261,7 @@ class _Exchange:
         self._jar.keep(cookies, self._url)
 
     def _cookies(self) -> list[dict[str, Any]]:
-        hosts = {self._url.host or "", *(URL(hop.url, encoded=True).host or "" for hop in self._redirects)}
+        hosts = {self._url.raw_host or "", *(URL(hop.url, encoded=True).raw_host or "" for hop in self._redirects)}
         return self._jar.of_hosts(hosts) if self._jar is not None else []
 
     def _state(self) -> SessionState | None:
@@ -301,7 +301,7 @@ def _is_trustworthy(url: URL) -> bool:
 
 def _problem(url: URL, error: Exception) -> ExtractionError:
     """Return the problem of a failed hop. The order is that of aiohttp's classes, narrow before wide."""
-    host, port = url.host or "", url.port or 0
+    host, port = url.raw_host or "", url.port or 0
     if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
         return permanent(
             f"{host}:{port} has no valid certificate, or does not speak TLS as it should.",

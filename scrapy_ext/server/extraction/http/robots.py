@@ -54,7 +54,7 @@ class Robots:
         # In a thread, because long rules take their time.
         if not await in_data_thread(rules.can_fetch, url, agent or EVERYONE):
             raise permanent(
-                f"The robots.txt of {where.host} forbids this URL, and this server obeys it.",
+                f"The robots.txt of {where.raw_host} forbids this URL, and this server obeys it.",
                 remedy="Leave the URL out, or ask the operator about --obey-robots.",
             )
 
@@ -74,7 +74,7 @@ class Robots:
     async def _read(self, origin: str, upstream: Upstream | None) -> Protego:
         answer = await self._fetch(HttpPlan(url=f"{origin}/robots.txt", upstream=upstream))
         if answer.status >= 500:
-            raise temporary(f"{URL(origin).host} cannot return its robots.txt now (status {answer.status}).")
+            raise temporary(f"{URL(origin).raw_host} cannot return its robots.txt now (status {answer.status}).")
         body = answer.body[:READ_BYTES] if answer.status < 300 else b""
         return await in_data_thread(Protego.parse, body.decode("utf-8", "replace"))
 

@@ -220,6 +220,7 @@ def test_addresses_of_every_form_are_answered(send: Sender, pytestconfig: pytest
     @examples(pytestconfig)
     @given(st.lists(piece, max_size=8).map("".join))
     @example("。１%00")
+    @example("xn--xn--xn--xn--xn--")
     def each(url: str) -> None:
         # localhost and addresses are no public hosts, and nothing below .invalid exists.
         assert send(json.dumps({"url": f"http://{url}", "httpResponseBody": True}).encode())[0] in (400, 421, 520)

@@ -221,6 +221,15 @@ def test_cookies_with_names_that_none_may_have_are_reported_once_by_their_site(
     assert "secret" not in message
 
 
+def test_cookies_of_a_site_with_letters_of_its_language_are_in_the_result(target: Target) -> None:
+    target.page("/letters", "hello", Set_Cookie="a=1")
+    with Service(connect_to=(f"xn--bcher-kva.example:80=127.0.0.1:{target.port}",)) as service:
+        result = service.result(url="http://bücher.example/letters", responseCookies=True, **BODY)
+    assert [(cookie["name"], cookie["domain"]) for cookie in result["responseCookies"]] == [
+        ("a", "xn--bcher-kva.example")
+    ]
+
+
 def test_a_connection_that_was_idle_after_a_large_page_is_used_again(target: Target) -> None:
     """The page comes faster than it is read, so that aiohttp pauses reading; the pause of the test is longer than the
     limit of a fetch, which does not hold for a connection that nobody uses."""
