@@ -403,6 +403,8 @@ NEAR_HEADING: Final = 30
 MAX_TILES: Final = 60
 MAX_STEPS: Final = 6
 MAX_TILE_LENGTH: Final = 200
+#: Elements with more are no lines.
+MOST_IN_LINE: Final = 8
 #: Elements after a rating in which the number of its reviews is searched.
 NEXT_LINES: Final = 6
 
@@ -429,9 +431,21 @@ def rating_on(page: Page, product: Thing | None, focus: Focus) -> AggregateRatin
         if -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING and not focus.in_header(node):
             texts = (node_text(node, MAX_TEXT_LENGTH + 1), node.get("aria-label"), node.get("title"))
             found = next((rating for text in texts if (rating := _rating_in(text or ""))), None)
-            if found and not (focus.in_card(node) or tiles.hold(node)):
+            if found and not (focus.in_card(node) or tiles.hold(node) or _is_of_name(focus, node, found)):
                 return _counted(focus, node, found)
     return _unnamed_rating(page, focus, tiles)
+
+
+def _is_of_name(focus: Focus, node: HtmlElement, rating: AggregateRating) -> bool:
+    """Return whether words stand before a rating without a scale: ``Sold by Acme 4.9 (1,234)`` is about Acme."""
+    parent = node.getparent()
+    if rating.bestRating is not None or parent is None or parent in focus.path or len(parent) > MOST_IN_LINE:
+        return False
+    texts = [parent.text or ""]
+    for sibling in takewhile(lambda each: each is not node, parent):
+        texts += (node_text(sibling, MAX_TEXT_LENGTH), sibling.tail or "")
+    before = " ".join(texts)
+    return any(map(str.isalpha, before)) and not _OF_STARS.search(before)
 
 
 def _is_unrated(product: Thing) -> bool:
@@ -465,7 +479,7 @@ def _unnamed_rating(page: Page, focus: Focus, tiles: _Tiles) -> AggregateRating 
     for node, text in focus.lines(BEFORE_HEADING, NEAR_HEADING):
         found = _rating_in(text)
         if found and found.reviewCount and not (_is_of_another(focus, node) or tiles.hold(node)):
-            return found
+            return None if _is_of_name(focus, node, found) else found
     return None
 
 

@@ -32,8 +32,8 @@ LEVELS: Final = 5
 MAX_SIBLINGS: Final = 20
 
 _VOCABULARY: Final = load_vocabulary("products")
-_PART_NAME, _OTHER_PART, _PART_HEADING, _NO_LABEL, _NO_VALUE, _SIZE = _VOCABULARY.patterns(
-    "property_part", "no_property_part", "property_heading", "no_property", "no_property_value", "size",
+_PART_NAME, _OTHER_PART, _PART_HEADING, _DESCRIPTION, _NO_LABEL, _NO_VALUE, _SIZE = _VOCABULARY.patterns(
+    "property_part", "no_property_part", "property_heading", "description", "no_property", "no_property_value", "size",
     flags=re.IGNORECASE,
 )  # fmt: skip
 _SENTENCE: Final = re.compile(r"[.!?。！？]\s*$")
@@ -50,7 +50,7 @@ def properties_on(page: Page, focus: Focus) -> list[Pair]:
     """Return the properties that a page shows: of tables and lists, then of lines and rows without a sign of theirs."""
     listed = (pair for pair in page.labelled.pairs if pair.listed)
     found: dict[tuple[HtmlElement, str], Pair] = {}
-    for pair in chain(listed, _in_lines(page), _in_rows(page)):
+    for pair in chain(listed, _in_lines(page, focus), _in_rows(page, focus)):
         found.setdefault((pair.node, pair.label), pair)
     return [
         pair
@@ -81,8 +81,12 @@ def _is_price(pair: Pair) -> bool:
     return not (_MODEL_NUMBER.search(pair.value) or _SIZE.fullmatch(pair.label))
 
 
-def _in_lines(page: Page) -> Iterator[Pair]:
-    """Yield the pairs of parts of which nearly every line is one: ``<li>Material: oak</li>``."""
+def _in_lines(page: Page, focus: Focus) -> Iterator[Pair]:
+    """Yield the pairs of parts of which nearly every line is one: ``<li>Material: oak</li>``.
+
+    The lines below a heading of something else are about that: the delivery, the seller, a review. Those in a box with
+    a link to another page are about another product.
+    """
     parts: dict[HtmlElement, list[tuple[HtmlElement, str]]] = {}
     for node, text in page.lines:
         parent = node.getparent()
@@ -94,8 +98,13 @@ def _in_lines(page: Page) -> Iterator[Pair]:
     for lines, count in chain(((lines, len(part)) for part, lines in parts.items()), _with_lengths(broken)):
         pairs = [pair for node, text in lines if (pair := _pair_of(node, text))] if len(lines) >= FEWEST else []
         sentences = sum(1 for pair in pairs if _SENTENCE.search(pair.value))
-        if len(pairs) >= max(FEWEST, MOST * count) and 2 * sentences < len(pairs):
+        is_part = len(pairs) >= max(FEWEST, MOST * count) and 2 * sentences < len(pairs)
+        if is_part and not _is_of_another(focus, pairs[0].node) and _subject(page, focus, pairs[0].node) is not False:
             yield from pairs
+
+
+def _is_of_another(focus: Focus, node: HtmlElement) -> bool:
+    return focus.in_card(node) or focus.in_linked_item(node)
 
 
 def _with_lengths(
@@ -115,7 +124,7 @@ def _is_label(text: str) -> bool:
     return 1 < len(text) <= MAX_LABEL_LENGTH and _LETTER.search(text) is not None
 
 
-def _in_rows(page: Page) -> Iterator[Pair]:
+def _in_rows(page: Page, focus: Focus) -> Iterator[Pair]:
     """Yield the pairs of rows of two texts, or of tables with several pairs in a row, in parts named as properties."""
     rows = [node for node in page.tree.iter(*_ROWS) if len(node) in {2, 4, 6}]
     parts: dict[tuple[HtmlElement, str], list[list[HtmlElement]]] = {}
@@ -126,9 +135,9 @@ def _in_rows(page: Page) -> Iterator[Pair]:
             continue
         if all(not (text or "").strip() for text in (row.text, *(cell.tail for cell in cells))):
             parts.setdefault((parent, step_of(row)), []).append(cells)
-    for (parent, _), cells_of in islice(parts.items(), MAX_BOXES):
+    for cells_of in islice(parts.values(), MAX_BOXES):
         rows_of = sum(len(cells) // 2 for cells in cells_of)
-        if rows_of < FEWEST or not _is_of_properties(page, parent):
+        if rows_of < FEWEST or not _subject(page, focus, cells_of[0][0].getparent()):
             continue
         pairs = [
             (label_of(node_text(label, MAX_LABEL_LENGTH + 1)), value, node_text(value, MAX_VALUE_LENGTH + 1))
@@ -142,11 +151,7 @@ def _in_rows(page: Page) -> Iterator[Pair]:
             if _is_label(label) and ":" not in label and 0 < len(text) <= MAX_VALUE_LENGTH
         ]
         names = {pair.label for pair in sound}
-        if (
-            len(sound) >= max(FEWEST, MOST * len(pairs))
-            and len(names) == len(sound)
-            and _is_of_properties(page, parent)
-        ):
+        if len(sound) >= max(FEWEST, MOST * len(pairs)) and len(names) == len(sound):
             yield from sound
 
 
@@ -154,9 +159,18 @@ def _pieces(node: HtmlElement) -> int:
     return sum(1 for text in islice(node.itertext(), MOST_PIECES + 1) if text.strip())
 
 
-def _is_of_properties(page: Page, part: HtmlElement) -> bool:
-    """Return whether a part, or one around it, is named as properties, or has such a heading above it."""
-    if any(_PART_NAME.search(page.names(box)) for box in islice((part, *part.iterancestors()), LEVELS)):
-        return True
-    heading = heading_above(part, LEVELS, MAX_SIBLINGS)
-    return heading is not None and _PART_HEADING.search(node_text(heading, MAX_LABEL_LENGTH)) is not None
+def _subject(page: Page, focus: Focus, node: HtmlElement) -> bool | None:
+    """Return whether the nearest name of a part, or heading above one, is that of properties; None without any.
+
+    The heading of the product is above parts of all kinds.
+    """
+    for box in islice((node, *node.iterancestors()), LEVELS + 1):
+        if _PART_NAME.search(page.names(box)):
+            return True
+        heading = heading_above(box, 1, MAX_SIBLINGS)
+        if heading is not None and heading is not focus.heading:
+            text = node_text(heading, MAX_LABEL_LENGTH)
+            if _PART_HEADING.search(text):
+                return True
+            return None if _DESCRIPTION.search(text) else False
+    return None

@@ -1,0 +1,71 @@
+"""Properties of products in lines and rows, and lines of other things on their pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+
+URL = "https://shop.example/p/oak-table-4711"
+FRAME = """<html lang=en><title>Oak table Harrow | Marlow</title><header><a href=/>Marlow</a></header><main>
+<h1>Oak table Harrow</h1><p class=price>£249.00</p><button>Add to basket</button>
+<div class=description><p>A table of solid oak for six people, made in our workshop in Leeds.</p></div>{}</main>
+<footer><p>Phone: 0113 496 0000</p></footer>"""
+OAK = "<ul><li>Material: oak</li><li>Width: 120 cm</li><li>Height: 74 cm</li></ul>"
+
+
+def product(more: str) -> dict[str, Any]:
+    return extract("product", FRAME.format(more), URL)
+
+
+@pytest.mark.parametrize("heading", ["<h2>Specifications</h2>", "<h3>Description</h3>", ""])
+def test_lines_below_the_heading_of_properties_or_of_the_product_are_properties(heading: str) -> None:
+    found = product(f"<div>{heading}{OAK}</div>")["additionalProperties"]
+    assert [(each["name"], each["value"]) for each in found] == [
+        ("Material", "oak"),
+        ("Width", "120 cm"),
+        ("Height", "74 cm"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<h3>Need help?</h3><ul><li>Phone: 0113 496 0000</li><li>Email: hi@x.example</li><li>Chat: 9 to 5</li></ul>",
+        "<h2>What customers say</h2><p>Pros: strong</p><p>Cons: heavy box</p><p>Bought for: my mother</p>",
+        "<h2>Shipping</h2><ul><li>UK mainland: 3 days</li><li>Ireland: 7 days</li><li>Germany: 9 days</li></ul>",
+        "<h2>Privacy</h2><ul><li>Name: _ga</li><li>Provider: Google</li><li>Expiry: 2 years</li></ul>",
+        "<h2>How it works</h2><ol><li>Step 1: size</li><li>Step 2: colour</li><li>Step 3: basket</li></ol>",
+        "<h2>Sold by</h2><p>Seller: Holz</p><p>Member since: 2019</p><p>Country: Germany</p>",
+        "<h2>Made by</h2><p>Firm: Holz GmbH<br>Street: Waldweg 3<br>City: Leipzig</p>",
+        f"<h2>More tables</h2><div class=tile><a href=/p/b>Beech table</a>{OAK}<b>£199.00</b></div>",
+    ],
+)
+def test_lines_below_the_heading_of_another_thing_are_no_properties(part: str) -> None:
+    item = product(f"<div>{part}</div>")
+    assert "additionalProperties" not in item
+    assert "color" not in item
+
+
+def test_rows_in_a_part_of_properties_below_another_heading_are_no_properties() -> None:
+    rows = "".join(
+        f"<li><p>{label}</p><p>{value}</p></li>"
+        for label, value in (("UK", "3 days"), ("Ireland", "week"), ("EU", "month"))
+    )
+    assert "additionalProperties" not in product(f"<div class=product-details><h2>Delivery</h2><ul>{rows}</ul></div>")
+    assert "additionalProperties" in product(f"<div class=product-details><ul>{rows}</ul></div>")
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("<span class=rating>4.9 (22 reviews)</span>", 4.9),
+        ("Rated <span class=rating>4.9 (22 reviews)</span>", 4.9),
+        ("Sold by <a href=/s/holz>Holz</a> <span class=seller-rating>4.9 (1,234 ratings)</span>", None),
+        ("<span>Trusted shops</span> <span class=rating>4.7 stars, 345 reviews</span>", None),
+    ],
+)
+def test_a_rating_without_a_scale_behind_a_name_is_of_that(line: str, value: float | None) -> None:
+    assert product(f"<p>{line}</p>").get("aggregateRating", {}).get("ratingValue") == value
