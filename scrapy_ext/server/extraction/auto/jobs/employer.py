@@ -127,13 +127,19 @@ class Employer:
             return None
         places = [part for part in rest if may_be_place(part)]
         is_of_facts = all(is_fact(part) or part in places for part in rest)
-        is_subtitle = node.tag in _SUBTITLES and _is_of_facts(below)
+        is_subtitle = node.tag in _SUBTITLES and _is_of_facts(below) and any(map(may_be_place, parts_of_line(below)))
         # A city stands before its country as well.
         is_before_city = bool(places) and not is_place_by_words(places[0].rpartition(", ")[2])
         is_on_board = is_of_facts and (is_before_city or is_subtitle) and self._is_on_board(first)
         if before or (self._is_known(first) and is_of_facts) or is_on_board:
             return first, next(iter(places), None)
         return None
+
+    def of_heading(self, name: str | None) -> str | None:
+        """Return the name behind "at" in a heading, where it is no place or way of work: ``Agent at Home``."""
+        if not name or is_place_by_words(name) or is_called_place(self._page, self._description, name):
+            return None
+        return name if len(_WORD.findall(name)) > 1 or self._is_known(name) else None
 
     def _may_be_name(self, text: str) -> bool:
         letters = letters_of(text)

@@ -150,7 +150,7 @@ class _Extraction:
         name_of = self._first(
             "hiringOrganization",
             ("title", lambda: self._titles.company(sure=True)),
-            ("heading", lambda: named_apart(_company_of_heading(item.headline), item)),
+            ("heading", lambda: named_apart(employer.of_heading(_company_of_heading(item.headline)), item)),
             ("label", lambda: named_apart(self._labelled("company"), item)),
             ("named part", lambda: named_apart(self._named(_COMPANY_NAME, _COMPANY_NAMES), item)),
             *employer.rules(item),

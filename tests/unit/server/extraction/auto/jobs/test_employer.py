@@ -94,3 +94,19 @@ def test_a_heading_names_its_employer_before_the_board() -> None:
     assert item["hiringOrganization"]["name"] == "Royal Playhouse"
     item = extract("jobPosting", html.format("home"), "https://www.example.com/job/1")
     assert "hiringOrganization" not in item
+
+
+@pytest.mark.parametrize("heading", ["Customer Agent at Home", "Guard at Night"])
+def test_a_heading_with_a_way_of_work_behind_at_names_no_employer(heading: str) -> None:
+    text = "<h2>About the role</h2><p>You answer the questions of our guests every day, in a calm voice.</p>" * 2
+    page = f"<html lang=en><title>{heading} | BestJobs</title><main><h1>{heading}</h1>{text}</main>"
+    assert "hiringOrganization" not in extract("jobPosting", page, "https://bestjobs.example/job/12")
+
+
+def test_a_subtitle_above_facts_without_a_place_may_be_the_place() -> None:
+    text = "<h2>About the role</h2><p>You answer the questions of our guests every day, in a calm voice.</p>" * 2
+    page = (
+        "<html lang=en><title>Head Chef | BestJobs</title><header><a href=/>BestJobs</a></header><main>"
+        f"<h1>Head Chef</h1><h2>New York</h2><p>Full-time · $60,000</p>{text}</main>"
+    )
+    assert "hiringOrganization" not in extract("jobPosting", page, "https://bestjobs.example/job/12")

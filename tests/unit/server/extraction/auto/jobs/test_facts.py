@@ -73,3 +73,9 @@ def test_the_items_of_a_list_are_no_line_of_a_salary() -> None:
     assert "baseSalary" not in posting(benefits)
     item = posting("<ul><li>$25 - $30 per hour</li><li>Casual</li></ul>")
     assert item["baseSalary"]["valueMax"] == "30"
+
+
+def test_a_word_that_the_text_has_in_small_letters_is_no_place() -> None:
+    more = "<p>You work in Engineering. You bring engineering skills.</p>"
+    html = f"<html lang=en><title>Cook</title><h1>Cook</h1><p>Engineering · Posted 02/03/2026</p><p>{PROSE}</p>{more}"
+    assert "jobLocation" not in extract("jobPosting", html, "https://www.example.com/job/12")
