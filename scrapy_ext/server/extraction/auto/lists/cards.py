@@ -55,7 +55,7 @@ _BEHIND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}url\(\s*[\"']?([^\"')]
 #: Times relative to now, and the words for that.
 _RELATIVE, _AGO = _VOCABULARY.patterns("relative", "ago", flags=re.IGNORECASE)
 #: Signs between the parts of a line.
-_BETWEEN = re.compile(r"\s*[|·•／]\s*|\s[–—/]\s|,\s")
+_BETWEEN = re.compile(r"\s*[|·•／]\s*|\s[–—/]\s")
 #: Badges before a name, each a text of its own.
 _BADGE = _VOCABULARY.pattern("badge", re.IGNORECASE)
 #: Elements of lines; headlines and links may begin with the same words.
@@ -384,6 +384,15 @@ def _name_in(node: HtmlElement) -> str:
     return text
 
 
+def _is_beside_date(line: str, name: str) -> bool:
+    """Return whether a line with a date has a name without other words before it: not ``3 May: Meet Jane Doe``."""
+    date = WRITTEN.search(line)
+    if date is None:
+        return False
+    before = WRITTEN.sub(" ", line.partition(name)[0])
+    return _LETTER.search(before) is None or names_in(f"{before}{name}") == names_in(name)
+
+
 def _is_author_link(node: HtmlElement) -> bool:
     """Return whether a link names the author: marked so, or to the page of a person in a short line with a date, or
     behind its "by".
@@ -398,4 +407,4 @@ def _is_author_link(node: HtmlElement) -> bool:
     name, line = node_text(node, MAX_LINE_LENGTH), node_text(parent, MAX_LINE_LENGTH + 1)
     if len(line) > MAX_LINE_LENGTH:
         return False
-    return bool(WRITTEN.search(line)) or (not line.startswith(name) and names_in(line) == names_in(name))
+    return _is_beside_date(line, name) or (not line.startswith(name) and names_in(line) == names_in(name))

@@ -372,3 +372,26 @@ def test_headlines_that_begin_as_a_byline_name_no_authors() -> None:
         "<time datetime=2024-05-0{day}>x</time><p>{summary}</p></article>"
     )
     assert not any("authors" in each for each in extract("articleList", FRAME.format(body), URL)["articles"])
+
+
+@pytest.mark.parametrize(
+    ("line", "author"),
+    [
+        ("{day} May 2024 | <a href=/people/jane-doe-{n}>Jane Doe</a>", True),
+        ("<a href=/people/jane-doe-{n}>Jane Doe</a>, {day} May 2024", True),
+        ("{day} May 2024 – Interview with <a href=/people/jane-doe-{n}>Jane Doe</a>", False),
+        ("{day} May 2024: Meet <a href=/people/jane-doe-{n}>Jane Doe</a>", False),
+        ("Photo: <a href=/people/jane-doe-{n}>Jane Doe</a>, {day} May 2024", False),
+    ],
+)
+def test_a_person_beside_a_date_with_other_words_before_is_no_author(line: str, author: bool) -> None:
+    pattern = "<article><h3><a href=/news/{n}>{title}</a></h3><p>" + line + "</p></article>"
+    found = extract("articleList", FRAME.format(entries(pattern)), URL)["articles"]
+    assert len(found) == len(HEADLINES)
+    assert all(bool(each.get("authors")) is author for each in found)
+
+
+def test_a_date_in_the_middle_of_a_line_of_text_is_no_day_of_publication() -> None:
+    pattern = "<article><h3><a href=/news/{n}>{title}</a></h3><p>Opening, {day} May 2027, in the hall</p></article>"
+    found = extract("articleList", FRAME.format(entries(pattern)), URL)["articles"]
+    assert not any("datePublished" in each for each in found)
