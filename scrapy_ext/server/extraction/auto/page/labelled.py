@@ -251,10 +251,10 @@ class Labels:
 
     @cached_property
     def _pairs(self) -> list[Pair]:
-        listed = (pair for pair in self._page.labelled.pairs if self._islabel_of(pair.label))
+        listed = (pair for pair in self._page.labelled.pairs if self._is_label(pair.label))
         return [*listed, *self._below()]
 
-    def _islabel_of(self, text: str) -> bool:
+    def _is_label(self, text: str) -> bool:
         return self._any is None or (self._any.fullmatch(text) is not None and self._is_of_language(text))
 
     def _is_of_language(self, label: str) -> bool:
@@ -270,7 +270,7 @@ class Labels:
             if len(text) > MAX_LABEL_LINE_LENGTH or node.tag in {"a", "option", "button", "label"}:
                 continue
             label = _LABEL_LINE_END.sub("", text)
-            if not self._islabel_of(label):
+            if not self._is_label(label):
                 continue
             below = next((line for line in lines[position + 1 : position + 4] if not _inside(line[0], node)), None)
             if below is not None and below[0].tag not in _NO_VALUES:
