@@ -95,11 +95,16 @@ def _in_lines(page: Page, focus: Focus) -> Iterator[Pair]:
     broken: dict[HtmlElement, list[tuple[HtmlElement, str]]] = {}
     for node, text in broken_lines(page):
         broken.setdefault(node, []).append((node, text))
+    headings = _Headings()
     for lines, count in chain(((lines, len(part)) for part, lines in parts.items()), _with_lengths(broken)):
         pairs = [pair for node, text in lines if (pair := _pair_of(node, text))] if len(lines) >= FEWEST else []
         sentences = sum(1 for pair in pairs if _SENTENCE.search(pair.value))
         is_part = len(pairs) >= max(FEWEST, MOST * count) and 2 * sentences < len(pairs)
-        if is_part and not _is_of_another(focus, pairs[0].node) and _subject(page, focus, pairs[0].node) is not False:
+        if (
+            is_part
+            and not _is_of_another(focus, pairs[0].node)
+            and _subject(page, focus, pairs[0].node, headings) is not False
+        ):
             yield from pairs
 
 
@@ -135,9 +140,10 @@ def _in_rows(page: Page, focus: Focus) -> Iterator[Pair]:
             continue
         if all(not (text or "").strip() for text in (row.text, *(cell.tail for cell in cells))):
             parts.setdefault((parent, step_of(row)), []).append(cells)
+    headings = _Headings()
     for cells_of in islice(parts.values(), MAX_BOXES):
         rows_of = sum(len(cells) // 2 for cells in cells_of)
-        if rows_of < FEWEST or not _subject(page, focus, cells_of[0][0].getparent()):
+        if rows_of < FEWEST or not _subject(page, focus, cells_of[0][0].getparent(), headings):
             continue
         pairs = [
             (label_of(node_text(label, MAX_LABEL_LENGTH + 1)), value, node_text(value, MAX_VALUE_LENGTH + 1))
@@ -159,7 +165,15 @@ def _pieces(node: HtmlElement) -> int:
     return sum(1 for text in islice(node.itertext(), MOST_PIECES + 1) if text.strip())
 
 
-def _subject(page: Page, focus: Focus, node: HtmlElement) -> bool | None:
+class _Headings(dict[HtmlElement, HtmlElement | None]):
+    """The nearest headings beside elements and before them, each searched once, as many parts are in the same one."""
+
+    def __missing__(self, box: HtmlElement) -> HtmlElement | None:
+        self[box] = found = heading_above(box, 1, MAX_SIBLINGS)
+        return found
+
+
+def _subject(page: Page, focus: Focus, node: HtmlElement, headings: _Headings) -> bool | None:
     """Return whether the nearest name of a part, or heading above one, is that of properties; None without any.
 
     The heading of the product is above parts of all kinds.
@@ -167,7 +181,7 @@ def _subject(page: Page, focus: Focus, node: HtmlElement) -> bool | None:
     for box in islice((node, *node.iterancestors()), LEVELS + 1):
         if _PART_NAME.search(page.names(box)):
             return True
-        heading = heading_above(box, 1, MAX_SIBLINGS)
+        heading = headings[box]
         if heading is not None and heading is not focus.heading:
             text = node_text(heading, MAX_LABEL_LENGTH)
             if _PART_HEADING.search(text):
