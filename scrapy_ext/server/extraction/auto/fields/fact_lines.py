@@ -1,7 +1,7 @@
 """Lines of facts about a text, in any language: its author, date, source, counts of views and comments, between signs.
 
-``Por Ana Ruiz | 3 de mayo de 2024 | 1.234 lecturas``. Each part is a date, a name, a number with a word or two, or a
-label with its value. One that is none of these makes the line a part of the text.
+``Por Ana Ruiz | 3 de mayo de 2024 | 1.234 lecturas``. Each part is a date, perhaps behind a word for a change, a name,
+a number with a word or two, or a label with its value. One that is none of these makes the line a part of the text.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def facts_of(text: str) -> list[str] | None:
 
 
 def _is_fact(text: str) -> bool:
-    return _COUNT.fullmatch(text) is not None or _LABELLED.fullmatch(text) is not None or _may_be_name(text)
+    is_stated = _COUNT.fullmatch(text) is not None or _LABELLED.fullmatch(text) is not None
+    return is_stated or _may_be_name(text) or is_mostly_date(text)
 
 
 def _around_date(text: str) -> tuple[str, str, bool]:

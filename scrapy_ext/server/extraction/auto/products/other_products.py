@@ -1,9 +1,10 @@
-"""Parts of the page of a product that are about others: suggestions, whatever their names in the page's code, and
-options that are not chosen.
+"""Parts of the page of a product that are about others: suggestions, whatever their names in the page's code, what
+stands below a heading of such, and options that are not chosen.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -13,7 +14,9 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.fields.prices import is_money
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
 from scrapy_ext.server.extraction.auto.page.layout import Parts, own_boxes, step_of
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.auto.page.urls import site_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Boxes that are alike and have a link and a price each, from which they are a list; those that are looked at.
 FEWEST: Final = 3
@@ -26,6 +29,13 @@ MAX_BUTTONS: Final = 500
 #: Longest text of a box that is read, in characters.
 MAX_TEXT_LENGTH: Final = 200
 
+#: Headings that are read, the length of one, and elements around it that hold nothing behind it.
+MAX_HEADINGS: Final = 400
+MAX_HEADING_LENGTH: Final = 80
+MOST_WRAPPERS: Final = 3
+
+_BESIDE: Final = load_vocabulary("lists").pattern("beside_list", re.IGNORECASE)
+_OF_PARTS: Final = HEADINGS - {"h1"}
 _BOXES: Final = frozenset({"li", "div", "article", "section"})
 
 
@@ -37,15 +47,15 @@ class OtherProducts(Parts):
 
 
 class _Beginning:
-    """Rule for the elements at which such parts begin: entries of a list, parts named so, and options."""
+    """Rule for the elements at which such parts begin: entries of a list, parts named or headed so, and options."""
 
     def __init__(self, page: Page, focus: Focus) -> None:
         self._page = page
         self._focus = focus
-        self._unchosen = frozenset(_unchosen_options(page))
+        self._known = frozenset([*_unchosen_options(page), *_below_headings(page, focus)])
 
     def is_at(self, node: HtmlElement) -> bool:
-        return node in self._unchosen or (node.tag in _BOXES and self._is_entry(node)) or self._focus.elsewhere(node)
+        return node in self._known or (node.tag in _BOXES and self._is_entry(node)) or self._focus.elsewhere(node)
 
     def _leads_away(self, link: HtmlElement) -> bool:
         """Return whether a link leads to another page of the site. Other sites sell the same product."""
@@ -81,6 +91,23 @@ class _Beginning:
         elements = list(islice(box.iter("*"), MAX_BOX + 1))
         linked = any(part.tag == "a" and self._leads_away(part) for part in elements)
         return linked and len(elements) <= MAX_BOX and is_money(node_text(box, MAX_TEXT_LENGTH))
+
+
+def _below_headings(page: Page, focus: Focus) -> Iterator[HtmlElement]:
+    """Yield the elements behind headings such as "You may also like", each up to the next heading beside it."""
+    for heading in islice(page.tree.iter(*_OF_PARTS), MAX_HEADINGS):
+        text = node_text(heading, MAX_HEADING_LENGTH + 1)
+        if len(text) > MAX_HEADING_LENGTH or heading in focus.path or not _BESIDE.search(text):
+            continue
+        box = heading
+        for around in islice(heading.iterancestors(), MOST_WRAPPERS):
+            if box.getnext() is not None or around in focus.path:
+                break
+            box = around
+        for behind in islice(box.itersiblings(), MAX_SIBLINGS):
+            if behind.tag in HEADINGS or behind in focus.path:
+                break
+            yield behind
 
 
 def _unchosen_options(page: Page) -> Iterator[HtmlElement]:

@@ -20,6 +20,8 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: The least number of lines of a part with labels, and the share of its lines that have one.
 FEWEST: Final = 3
+#: The same of a part that is named or headed as properties.
+FEWEST_NAMED: Final = 2
 MOST: Final = 0.75
 MAX_LABEL_LENGTH: Final = 40
 #: Most texts in elements of their own in a value.
@@ -97,14 +99,13 @@ def _in_lines(page: Page, focus: Focus) -> Iterator[Pair]:
         broken.setdefault(node, []).append((node, text))
     headings = _Headings()
     for lines, count in chain(((lines, len(part)) for part, lines in parts.items()), _with_lengths(broken)):
-        pairs = [pair for node, text in lines if (pair := _pair_of(node, text))] if len(lines) >= FEWEST else []
+        pairs = [pair for node, text in lines if (pair := _pair_of(node, text))] if len(lines) >= FEWEST_NAMED else []
         sentences = sum(1 for pair in pairs if _SENTENCE.search(pair.value))
-        is_part = len(pairs) >= max(FEWEST, MOST * count) and 2 * sentences < len(pairs)
-        if (
-            is_part
-            and not _is_of_another(focus, pairs[0].node)
-            and _subject(page, focus, pairs[0].node, headings) is not False
-        ):
+        is_part = len(pairs) >= max(FEWEST_NAMED, MOST * count) and 2 * sentences < len(pairs)
+        if not is_part or _is_of_another(focus, pairs[0].node):
+            continue
+        subject = _subject(page, focus, pairs[0].node, headings)
+        if subject or (subject is None and len(pairs) >= FEWEST):
             yield from pairs
 
 
