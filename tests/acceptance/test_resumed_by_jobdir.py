@@ -6,9 +6,13 @@ import pytest
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.crawl.session.job import JobFile
-from tests.support.crawls import Project
+from tests.support.crawls import Project, key
+from tests.support.eventually import TIMEOUT
 
 SPIDERS = """
+import os
+import signal
+
 import scrapy
 
 
@@ -29,6 +33,15 @@ class Pages(scrapy.Spider):
         yield {"url": response.url, "filled": len(together)}
         if response.url.endswith("/page/0"):
             yield response.follow("/")  # where it began, and no duplicate of that
+
+
+class Killed(Pages):
+    name = "killed"
+
+    def parse_page(self, response, together):
+        yield {"url": response.url}
+        if os.environ.get("KILLED"):
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class LoggedIn(scrapy.Spider):
@@ -67,7 +80,7 @@ def test_the_same_command_goes_on_with_its_jobdir_and_starts_anew_when_the_job_i
     first = project.crawl(*arguments, "-s", "CLOSESPIDER_ITEMCOUNT=8")
     assert first.reason == "closespider_itemcount"
     assert first.log.count("Requests share the object in cb_kwargs['together']") == 1
-    assert "parse_page (spiders.py, line 17)" in first.log
+    assert "parse_page (spiders.py, line 20)" in first.log
     second = project.crawl(*arguments)
     assert "Job 1/1/1 resumed" in second.log
     assert (second.reason, len(project.items("1/1/1"))) == ("finished", 20)
@@ -110,6 +123,29 @@ def test_a_crawl_that_is_resumed_with_other_arguments_names_them(site, tmp_path)
     assert "other spider arguments" not in same.log
     last = project.crawl("pages", "-a", f"site={site.url}", "-s", "JOBDIR=job")
     assert "other spider arguments" not in last.log, "it is a new job"
+
+
+def test_a_crawl_that_was_killed_after_its_first_item_is_compared_as_well(site, tmp_path):
+    project = Project(tmp_path / "project", SPIDERS)
+    given = ("killed", "-a", f"site={site.url}", "-s", "JOBDIR=job")
+    killed = {"KILLED": "1"}
+    changed = "Job 1/1/1 is resumed with other spider arguments than its last run: page "
+    first = project.start(*given, "-a", "page=1", environment=killed)
+    assert first.process.wait(TIMEOUT) == -9
+    other = project.start(*given, "-a", "page=2", environment=killed)
+    assert other.process.wait(TIMEOUT) == -9
+    assert f"{changed}has another value" in other.log.read_text()
+    same = project.crawl(*given, "-a", "page=2", "-s", "CLOSESPIDER_ITEMCOUNT=2")
+    assert "other spider arguments" not in same.log
+    last = project.start(*given, environment=killed)
+    assert last.process.wait(TIMEOUT) == -9
+    assert f"{changed}is missing" in last.log.read_text()
+    assert project.crawl(*given).reason == "finished"
+    metadata = project.stored(lambda client, _: client.jobs.metadata(key("1/1/1")))
+    runs = metadata["runs"]
+    assert [run.get("close_reason") for run in runs] == [None, None, "closespider_itemcount", None, "finished"]
+    assert sum(run["items"] for run in runs) == 20
+    assert sum(run["responses"] for run in runs) == metadata["frameworkstats"]["response_received_count"]
 
 
 def test_a_callback_that_raises_runs_as_often_as_was_asked_for(site, tmp_path):
