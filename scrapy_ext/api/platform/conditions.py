@@ -35,7 +35,7 @@ STEP_SECONDS: Final = 0.1
 _MAX_NUMBER: Final = 40
 _MAX_PATH: Final = 20
 
-_EXAMPLE: Final = 'Write ["price",">",[10]], for example.'
+_EXAMPLE: Final = 'Write ["price","num>",[10]], for example.'
 
 #: Test of a value with the arguments of a condition.
 Test = Callable[[Any, Sequence[Any]], bool]

@@ -23,7 +23,7 @@ from scrapy_ext.server.mcp.services import (
     path_of,
 )
 from scrapy_ext.server.mcp.tool import Listing, Project, Tools
-from scrapy_ext.server.mcp.tools.records import Conditions
+from scrapy_ext.server.mcp.tools.records import Conditions, facts_of_filter
 
 TOOLS: Final = Tools()
 
@@ -92,7 +92,8 @@ async def _list_collection_records(services: Services, arguments: ListCollection
     answer = await services.call(ApiCall(path=path, query=query, accept=JSON_LINES))
     lines = lines_of(answer)
     records = [_record(line) for line in lines[: arguments.limit]]
-    return records_result(records, arguments.max_bytes, more=len(lines) == count or not answer.is_whole)
+    more = len(lines) == count or not answer.is_whole
+    return records_result(records, arguments.max_bytes, facts_of_filter(arguments.filter), more=more)
 
 
 def _record(line: bytes) -> Record:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
+from scrapy_ext.api.platform.conditions import number_in
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.platform.records import Stats
 from scrapy_ext.api.violations import refused
@@ -37,7 +38,14 @@ _KEY_FIRST: Final = re.compile(rb'^\{"_key":"([0-9/]{1,90})",?')
 _SHOWN: Final = 60
 _NO_MATCH: Final = (
     "No {} meets the conditions. Names of fields must be as the {}s have them, also in case. Numbers in texts, such as "
-    "the price of a product, are compared by num> and its like alone."
+    "the price of a product, are compared by num> and its like alone. A path, such as aggregateRating.ratingValue, "
+    "reaches into an object."
+)
+#: Operators that compare a text with texts by their letters.
+_ORDERED: Final = (">", ">=", "<", "<=")
+_BY_LETTERS: Final = (
+    'Operator {0} compares the text "{1}" by letters, so that "9" is greater than "10", and finds no numbers. Operator '
+    "num{0} with a number without quotes compares numbers, also those in texts such as the price of a product."
 )
 #: Records from the end that the first step to the last ones reads, and how many times as many the next one does.
 _FIRST_SPAN: Final = 1000
@@ -50,7 +58,8 @@ Conditions = Annotated[
         max_length=20,
         description="Conditions that all must be met: [field, operator, [arguments]]. Operators: = != > >= < <= "
         "num= num!= num> num>= num< num<= (also of numbers in texts, such as the price of a product) contains "
-        "icontains matches haselement hasnotelement exists notexists isempty isnotempty. Example: "
+        "icontains matches haselement hasnotelement exists notexists isempty isnotempty. "
+        "A path, such as aggregateRating.ratingValue, reaches into an object. Example: "
         '[["price", "num>", [20]], ["name", "icontains", ["lamp"]]].',
     ),
 ]
@@ -139,6 +148,7 @@ async def _records(
     count = arguments.limit if filters else arguments.limit + 1
     lines, is_whole = await _read(services, kind, key, filters, ("count", count), ("startafter", after))
     facts = {} if lines or after is not None else await _facts_of_none(services, key, arguments, filters)
+    facts |= facts_of_filter(filters)
     more = len(lines) == count or not is_whole
     shown = _shown(lines[: arguments.limit], fields, facts)
     return records_result(shown, arguments.max_bytes, facts, more=more)
@@ -201,6 +211,18 @@ async def _facts_of_none(
         return {}
     name = "item" if isinstance(arguments, ListItems) else "request"
     return {"note": _NO_MATCH.format(name, name)}
+
+
+def facts_of_filter(filters: Sequence[Sequence[Any]]) -> dict[str, str]:
+    """Return a note about the first condition that compares numbers in quotes as texts; empty if there is none."""
+    for condition in filters:
+        if len(condition) != 3 or condition[1] not in _ORDERED:
+            continue
+        arguments = condition[2] if isinstance(condition[2], list) else [condition[2]]
+        quoted = next((each for each in arguments if isinstance(each, str) and number_in(each) is not None), None)
+        if quoted is not None:
+            return {"text_comparison": _BY_LETTERS.format(condition[1], quoted)}
+    return {}
 
 
 def _shown(lines: Sequence[bytes], fields: frozenset[str], facts: dict[str, Any]) -> list[Record]:

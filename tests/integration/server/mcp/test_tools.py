@@ -113,6 +113,35 @@ async def test_a_field_that_no_item_has_is_named(offering: RunningServer, platfo
     assert (nothing_logged.is_error, "note" in nothing_logged.facts) == (False, False)
 
 
+async def test_a_comparison_of_texts_that_are_numbers_has_a_note(
+    offering: RunningServer, platform: Http, project: int
+) -> None:
+    items = [{"price": price, "aggregateRating": {"ratingValue": 4.5}} for price in ("9.00", "12.00", "30.00")]
+    key = await with_items(platform, project, items)
+    async with agent(offering.url, offering.platform_key) as client:
+
+        async def found(*condition: object) -> tuple[list[object], dict[str, object]]:
+            reply = await called(client, "list_items", job=key, filter=[list(condition)], fields=["price"])
+            return [item["price"] for item in reply.records], reply.facts
+
+        prices, facts = await found("price", ">", ["10"])
+        assert prices == ["9.00", "12.00", "30.00"]
+        assert 'compares the text "10" by letters' in facts["text_comparison"]
+        assert "num> with a number" in facts["text_comparison"]
+        for condition in (
+            ["price", "num>", [10]],
+            ["price", ">", ["lamp"]],
+            ["price", "=", ["9.00"]],
+            ["price", ">", [1]],
+        ):
+            assert "text_comparison" not in (await found(*condition))[1]
+        assert (await found("price", "num>", [10]))[0] == ["12.00", "30.00"]
+        assert len((await found("aggregateRating.ratingValue", ">", [4]))[0]) == 3
+        assert "aggregateRating.ratingValue" in (await found("aggregateRating", ">", [4]))[1]["note"]
+        unknown = await called(client, "list_items", job=key, filter=[["price", "gt", [10]]])
+    assert 'Write ["price","num>",[10]]' in unknown.data
+
+
 @pytest.mark.parametrize("tool", ["list_items", "list_log", "get_job", "wait_for_job", "stop_job"])
 async def test_a_job_that_does_not_exist_is_an_error_of_each_tool(
     offering: RunningServer, platform: Http, project: int, tool: str
