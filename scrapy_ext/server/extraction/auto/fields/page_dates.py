@@ -7,7 +7,7 @@ of publication in the address of the page, and the sentence about its last chang
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Final
@@ -70,13 +70,21 @@ _DAY_OF_PATH = re.compile(r"/((?:19|20)\d\d)([/-])(\d\d)\2(\d\d)/[^/]+")
 class Dates:
     """The dates of an article or a job: of structured data, metadata, or near the heading of its page.
 
-    The elements that may show them are the same for both, and are searched once.
+    The elements that may show them are the same for both, and are searched once. Those with ``is_of_other`` show the
+    date of something else.
     """
 
-    def __init__(self, page: Page, article: Thing | None, focus: Focus) -> None:
+    def __init__(
+        self,
+        page: Page,
+        article: Thing | None,
+        focus: Focus,
+        is_of_other: Callable[[HtmlElement], bool] = lambda _: False,
+    ) -> None:
         self._page = page
         self._article = article
         self._focus = focus
+        self._is_of_other = is_of_other
         #: Messages and texts that a page quotes have dates of their own.
         self._quotes = Parts(lambda node: node.tag == "blockquote", ends=focus.path.__contains__)
 
@@ -192,7 +200,7 @@ class Dates:
         own = "published" in (node.get("class") or "").split() and _titled(node) is not None
         if (focus.elsewhere(node) and not own) or focus.in_card(node):
             return True
-        if focus.in_comments(node) or self._quotes.hold(node):
+        if focus.in_comments(node) or self._quotes.hold(node) or self._is_of_other(node):
             return True
         return focus.in_list_aside(node) and focus.in_linked_item(node)
 
@@ -334,6 +342,11 @@ def _ends_of(text: str) -> Iterator[str]:
 def _before_date(text: str) -> str:
     date = WRITTEN.search(in_ascii_digits(text))
     return text[: date.start()].strip() if date and date.start() <= MAX_LABEL_LENGTH else ""
+
+
+def is_label_of_page(text: str) -> bool:
+    """Return whether a text is a label of the date of publication or of the last change."""
+    return _is_published_label(text) or _MODIFIED_WORD.search(text) is not None
 
 
 def _is_published_label(text: str) -> bool:

@@ -28,6 +28,7 @@ from scrapy_ext.server.extraction.auto.jobs.names import (
     is_board,
     is_own_site,
     names_of_site,
+    without_additions,
 )
 from scrapy_ext.server.extraction.auto.jobs.places import has_words, is_place_by_words, parts_of_line
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
@@ -223,7 +224,9 @@ class Employer:
 def named_apart(name: str | None, item: JobPosting) -> str | None:
     """Return a name where it is not that of the place or of the job."""
     place = item.jobLocation.raw or "" if item.jobLocation else ""
-    taken = name is None or has_words(place, name) or name == item.jobTitle
+    title = item.jobTitle or ""
+    titles = {letters_of(title), letters_of(without_additions(title))} - {""}
+    taken = name is None or has_words(place, name) or letters_of(without_additions(name)) in titles
     return None if taken else name
 
 

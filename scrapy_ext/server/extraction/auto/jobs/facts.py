@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Final
 
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, Date, in_ascii_digits, read, words_before_date
+from scrapy_ext.server.extraction.auto.fields.page_dates import is_label_of_page
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in
 from scrapy_ext.server.extraction.auto.jobs.places import is_place, is_place_by_words, parts_of_line
 from scrapy_ext.server.extraction.auto.jobs.terms import employment_type, is_relative_date, remote_status
-from scrapy_ext.server.extraction.auto.page import Focus, Page
+from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
+from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Longest line of facts, and longest part of one that is a date, in characters.
@@ -28,9 +31,15 @@ MAX_PLACE_LENGTH: Final = 40
 NEAR: Final = 120
 #: Greatest distance of the line of facts that has a place.
 BESIDE: Final = 12
+#: Elements around and inside of one with a date that may be the value of a label.
+MAX_AROUND: Final = 3
+MAX_INSIDE: Final = 12
 
 _VOCABULARY: Final = load_vocabulary("jobs")
 _BEFORE_PLACE: Final = _VOCABULARY.text("before_place")
+_POSTED: Final = re.compile(rf"\b(?:{_VOCABULARY.text('posted')})(?!\w)", re.IGNORECASE)
+#: Labels of dates in the element around a date.
+_OTHER_DATES: Final = ("start", "deadline")
 
 
 def is_fact(text: str) -> bool:
@@ -67,6 +76,50 @@ def _dated_parts(text: str) -> Iterator[str]:
             ends = [match.end() for match in WRITTEN.finditer(in_ascii_digits(part))]
             yield part
             yield from (part[end:].lstrip(" ,;.") for end in ends[:-1])
+
+
+class LabelledDates:
+    """The elements whose dates have labels: those of other things are not the publication of the job.
+
+    A name of the job is no label of the date beside it: ``<strong>Acme</strong> <time>1 May 2026</time>``.
+    """
+
+    def __init__(self, page: Page, labels: Labels, *names: str | None) -> None:
+        self._labels = labels
+        self._known = {letters_of(name) for name in names if name}
+        self._labels_of: dict[HtmlElement, list[str]] = {}
+        for pair in chain(page.labelled.pairs, labels.pairs()):
+            is_dated = len(pair.value) <= MAX_PART_LENGTH and WRITTEN.search(in_ascii_digits(pair.value))
+            if is_dated and letters_of(pair.label) not in self._known:
+                self._labels_of.setdefault(pair.node, []).append(pair.label)
+
+    def is_of_other(self, node: HtmlElement) -> bool:
+        """Return whether the label of the date of an element is neither of its publication nor of a change."""
+        around = islice(node.iterancestors(), MAX_AROUND)
+        labels = [
+            label
+            for each in chain(islice(node.iter("*"), MAX_INSIDE), around)
+            for label in self._labels_of.get(each, ())
+        ]
+        if labels:
+            return not any(map(_is_of_page, labels))
+        own, outer = (_label_in(each) for each in (node, node.getparent()))
+        if own and letters_of(own) not in self._known and not _is_of_page(own):
+            return True
+        return any(self._labels.means(name, outer) for name in _OTHER_DATES)
+
+
+def _is_of_page(label: str) -> bool:
+    return _POSTED.search(label) is not None or is_label_of_page(label)
+
+
+def _label_in(node: HtmlElement | None) -> str:
+    """Return the words right before the date of a short text, without a sign between: ``Talks on 3 May``."""
+    text = node_text(node, MAX_PART_LENGTH + 1) if node is not None else ""
+    before = words_before_date(text) if len(text) <= MAX_PART_LENGTH else None
+    if not before or not before[-1].isalnum() or text.partition(before)[2].lstrip().startswith(","):
+        return ""
+    return before
 
 
 def is_of_another(focus: Focus, node: HtmlElement) -> bool:

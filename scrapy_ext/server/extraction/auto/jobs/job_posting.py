@@ -24,7 +24,7 @@ from scrapy_ext.server.extraction.auto.items import (
 )
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
 from scrapy_ext.server.extraction.auto.jobs.employer import Employer, named_apart
-from scrapy_ext.server.extraction.auto.jobs.facts import date_in_lines, place_in_facts
+from scrapy_ext.server.extraction.auto.jobs.facts import LabelledDates, date_in_lines, place_in_facts
 from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts
 from scrapy_ext.server.extraction.auto.jobs.places import (
     is_place,
@@ -87,6 +87,7 @@ _LEADING_LABEL = _VOCABULARY.pattern("leading_label")
 _HIRING_TITLE = _VOCABULARY.pattern("hiring_title")
 _APPLY = _VOCABULARY.caseless("apply")
 
+_PUBLISHED: Final = ("datePosted", "datePublished")
 _LISTS: Final = frozenset({"ul", "ol"})
 _CONTROLS: Final = frozenset({"option", "label", "a"})
 _SINGLE_ID = re.compile(r"[\w#][\w./#-]{1,39}")
@@ -265,10 +266,13 @@ class _Extraction:
 
     def _set_dates(self, item: JobPosting) -> None:
         page, job = self._page, self._job
-        dates = Dates(page, job, self._focus)
+        company = item.hiringOrganization.name if item.hiringOrganization else None
+        place = item.jobLocation.raw if item.jobLocation else None
+        labelled = LabelledDates(page, self._labels, item.jobTitle, company, place)
+        dates = Dates(page, job, self._focus, labelled.is_of_other)
         published = self._first(
             "datePublished",
-            (origin(job, "datePosted"), lambda: self._stated("datePosted", "datePublished")),
+            (origin(job, "datePosted"), lambda: self._stated(*_PUBLISHED)),
             ("label", lambda: self._dated("posted") or self._posted_line(dates)),
             ("relative date by the heading", lambda: relative_date(self._focus)),
             ("date by the heading", lambda: dates.published),
@@ -287,8 +291,12 @@ class _Extraction:
             ("label", lambda: self._dated("start") or self._dated_line("start")),
             form=_iso,
         )
-        if published is not None and published == valid and "validThrough" not in (job.properties if job else {}):
+        stated = job.properties if job else {}
+        if published is not None and published == valid and "validThrough" not in stated:
             # The only date of the page is the deadline.
+            published = None
+        if published and valid and published.iso[:10] > valid.iso[:10] and not self._stated(*_PUBLISHED):
+            # No job is published after its last day: it is the date of something else.
             published = None
         item.datePublished, item.datePublishedRaw = (
             (published.iso or None, published.raw) if published else (None, None)

@@ -57,6 +57,10 @@ MAX_SITE_LINKS: Final = 200
 MAX_LAST_LINES: Final = 60
 _SEPARATOR: Final = re.compile(r"\s+[|–—•·»/-]+\s+|\s*:\s+|\s+::\s+|\s*[|•»]\s*")
 _WORD: Final = re.compile(r"[^\W_]+")
+#: Texts in brackets, single letters with signs between them, and the share of full time.
+_ADDITION: Final = re.compile(
+    r"\([^()]*\)|\[[^\[\]]*\]|(?<![\w/])[^\W\d_](?:\s?[/|*]\s?[^\W\d_]){1,3}(?![\w/])|(?:\d{1,3}\s?[-–]\s?)?\d{1,3}\s?%"
+)
 _EDGE: Final = " \t|–—•·»:,-/"
 _HEADINGS: Final = {"h1": 3.0, "h2": 2.0, "h3": 1.6}
 _NAMED, _LINE = 1.6, 1.0
@@ -91,8 +95,10 @@ def _scored_headings(page: Page, titles: list[str]) -> Iterator[tuple[float, Htm
     wholes = [(letters_of(title), f" {' '.join(_words(title))} ") for title in titles]
     for node, weight, in_link in _candidates(page):
         text = node_text(node, MAX_HEADING_LENGTH + 1)
-        words = f" {' '.join(_words(text))} "
-        lengths = [len(whole) for whole, inside in wholes if whole and words in inside]
+        lengths = _lengths_with(text, wholes)
+        if not lengths and weight > _LINE:
+            text = without_additions(text)
+            lengths = _lengths_with(text, wholes) if text else []
         # Most lines are in no title.
         if not lengths or len(text) > MAX_HEADING_LENGTH or (not in_link and _is_in_link(node)):
             continue
@@ -102,6 +108,12 @@ def _scored_headings(page: Page, titles: list[str]) -> Iterator[tuple[float, Htm
         share = len(letters) / min(lengths)
         if share > (LEAST if weight <= _LINE else 0.0):
             yield weight + 2 * share, node
+
+
+def _lengths_with(text: str, wholes: list[tuple[str, str]]) -> list[int]:
+    """Return the lengths of the titles that contain the words of a text."""
+    words = f" {' '.join(_words(text))} "
+    return [len(whole) for whole, inside in wholes if whole and words in inside]
 
 
 def _candidates(page: Page) -> Iterator[tuple[HtmlElement, float, bool]]:
@@ -134,6 +146,11 @@ def _labelled_title(page: Page) -> HtmlElement | None:
             if name.search(page.names(node)) and 2 < len(text) <= MAX_HEADING_LENGTH and not NO_COMPANY.fullmatch(text):
                 return node
     return None
+
+
+def without_additions(title: str) -> str:
+    """Return the title of a job without texts in brackets and letters for people: ``Cook m/f/d (80%)``."""
+    return one_line(_ADDITION.sub(" ", title))
 
 
 def _words(text: str) -> list[str]:
@@ -205,6 +222,8 @@ class TitleParts:
         texts = [rest.text for rest in self._rests]
         if not self._around:
             texts = [part for title in titles_of(self._page) for part in _parts(title) if self._is_company(part)]
+            job = f" {' '.join(_words(self._title or ''))} "
+            texts = [text for text in texts if f" {' '.join(_words(text))} " not in job]
         return [text for text in texts if not _is_site(self._page, letters_of(text))]
 
     def place(self) -> str | None:
@@ -226,10 +245,14 @@ class TitleParts:
         """Texts before and after the name of the job in each title."""
         if not self._title:
             return []
-        name = re.compile(r"\W*".join(map(re.escape, _words(self._title)[:40])), re.IGNORECASE)
+        names = [
+            re.compile(r"\W*".join(map(re.escape, words)), re.IGNORECASE)
+            for name in dict.fromkeys((self._title, without_additions(self._title)))
+            if (words := _WORD.findall(name)[:40])
+        ]
         found = []
         for title in titles_of(self._page):
-            match = name.search(title) if name.pattern else None
+            match = next((match for name in names if (match := name.search(title))), None)
             if match:
                 found.append((title[: match.start()], title[match.end() :].lstrip(")]*")))
         return found

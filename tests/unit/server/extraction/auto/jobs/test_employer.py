@@ -110,3 +110,28 @@ def test_a_subtitle_above_facts_without_a_place_may_be_the_place() -> None:
         f"<h1>Head Chef</h1><h2>New York</h2><p>Full-time · $60,000</p>{text}</main>"
     )
     assert "hiringOrganization" not in extract("jobPosting", page, "https://bestjobs.example/job/12")
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "heading", "name"),
+    [
+        ("/careers/welder", "Welder – Careers – Brightwell Pumps", "Welder (m/f/d)", "Brightwell Pumps"),
+        ("/careers/welder", "Welder | Brightwell Pumps", "Welder [all genders] 80–100 %", "Brightwell Pumps"),
+        ("/karriere/schweisser", "Schweißer – Karriere – Brightwell Pumps", "Schweißer m/w/d", "Brightwell Pumps"),
+        ("/careers/welder", "Welder (m/f/d) – Brightwell Pumps", "Welder", "Brightwell Pumps"),
+        ("/jobs/welder", "Welder | WeldJobs", "Welder (m/f/d)", None),
+        ("/jobs/welder", "Welder", "Welder (m/f/d)", None),
+        ("/jobs/welder", "Welder - WeldJobs", "Senior Welder", None),
+    ],
+)
+def test_the_title_of_a_job_without_its_additions_is_no_employer(
+    path: str, title: str, heading: str, name: str | None
+) -> None:
+    page = (
+        f"<html><title>{title}</title><header><a href=/>Brightwell Pumps</a></header><main><h1>{heading}</h1>"
+        "<p><strong>Brightwell Pumps</strong> <span>Full-time</span></p>"
+        "<p>A welder joins the housings of our pumps and checks each seam. The workshop starts at seven.</p></main>"
+    )
+    item = extract("jobPosting", page, f"https://www.example.com{path}")
+    assert item["jobTitle"] == heading
+    assert (item.get("hiringOrganization") or {}).get("name") == name

@@ -79,3 +79,50 @@ def test_a_word_that_the_text_has_in_small_letters_is_no_place() -> None:
     more = "<p>You work in Engineering. You bring engineering skills.</p>"
     html = f"<html lang=en><title>Cook</title><h1>Cook</h1><p>Engineering · Posted 02/03/2026</p><p>{PROSE}</p>{more}"
     assert "jobLocation" not in extract("jobPosting", html, "https://www.example.com/job/12")
+
+
+@pytest.mark.parametrize(
+    ("lang", "lines"),
+    [
+        ("en-GB", "<dl><dt>Start</dt><dd>1 June 2026</dd><dt>Apply before</dt><dd>15 May 2026</dd></dl>"),
+        ("en-GB", "<dl><dt>Interviews</dt><dd>20 May 2026</dd></dl>"),
+        ("en-GB", "<p>Start date: 1 June 2026</p><p>Interviews on 20 May 2026</p>"),
+        ("en-GB", "<p>Starts <time datetime=2026-06-01>1 June 2026</time></p>"),
+        (
+            "en-GB",
+            "<ul><li><span>Start</span><span>1 June 2026</span></li><li><span>Pay</span><span>£20</span></li></ul>",
+        ),
+        ("de", "<dl><dt>Beginn</dt><dd>01.06.2026</dd><dt>Befristet bis</dt><dd>31.05.2028</dd></dl>"),
+        ("de", "<p>Eintritt: 01.06.2026</p>"),
+        (
+            "fr",
+            "<table><tr><th>Prise de fonction</th><td><time datetime=2026-06-01>1 juin 2026</time></td></tr></table>",
+        ),
+        ("nl", "<div><h4>Ingangsdatum</h4><p>1 juni 2026</p></div>"),
+    ],
+)
+def test_a_date_behind_another_label_is_not_that_of_publication(lang: str, lines: str) -> None:
+    assert "datePublished" not in posting(lines, lang)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "<p>1 May 2026</p>",
+        "<p>Leeds · 1 May 2026</p>",
+        "<p>Leeds, 1 May 2026</p>",
+        "<p>Online since 1 May 2026</p>",
+        "<p>Posted: 1 May 2026<br>Start: 1 June 2026</p>",
+        "<p>Job posted: 1 May 2026</p><p>Starts on 1 June 2026</p>",
+        "<dl><dt>Date</dt><dd>1 May 2026</dd><dt>Start</dt><dd>1 June 2026</dd></dl>",
+        "<p><strong>Barista</strong> <time datetime=2026-05-01>1 May 2026</time></p>",
+    ],
+)
+def test_a_date_without_a_label_or_behind_one_of_publication_is_that_of_publication(lines: str) -> None:
+    assert posting(lines)["datePublished"][:10] == "2026-05-01"
+
+
+def test_a_date_after_the_last_day_is_not_that_of_publication() -> None:
+    item = posting("<p>20 May 2026</p><p>Closing date: 15 May 2026</p>")
+    assert item["validThrough"][:10] == "2026-05-15"
+    assert "datePublished" not in item
