@@ -68,7 +68,7 @@ class PlatformJob(_Extension):
     """Creates a job record for the crawl, and writes the crawl's stats to it.
 
     The record is created or resumed (``PLATFORM_JOB``) when the crawl opens, and finished with Scrapy's close reason
-    when everything is stored. Stats are written every ``PLATFORM_STATS_INTERVAL`` seconds.
+    when everything is stored. Stats are written at the start and every ``PLATFORM_STATS_INTERVAL`` seconds.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -84,8 +84,9 @@ class PlatformJob(_Extension):
 
     async def _write_stats(self) -> None:
         outage, what, stats = self._session.writers.outage, "write the stats to the job", self._session.job_stats
+        # The first at once, so that a run that is killed before the second has its row among those of the job, with the
+        # marks of its arguments.
         while stats is not None:
-            await asyncio.sleep(self._interval)
             try:
                 await stats.write(self._session.client, self._session.job)
             except PlatformError as error:
@@ -93,6 +94,7 @@ class PlatformJob(_Extension):
                 outage.failed(what, error)
             else:
                 outage.worked(what)
+            await asyncio.sleep(self._interval)
 
     async def _stop(self) -> None:
         if self._task is not None:

@@ -80,19 +80,11 @@ class JobStats:
         self._stored_items: int | None = None
 
     async def open(self, client: PlatformClient, job: CrawlJob) -> None:
-        """Read what former runs of the job have counted, and add the row of this one; raises :class:`PlatformError`."""
+        """Read what former runs of the job have counted; raises :class:`PlatformError`."""
         self._began = _now()
-        if job.attempt is not None:
+        if job.begun or job.attempt is not None:
             # The platform adds the stats of the workers of a group, also those of former runs.
             return
-        if not job.begun:
-            await self._read_former(client, job)
-        # A run that is killed before its first report has a row, with the marks of its arguments. The row of the former
-        # run has the responses that the former stats do not count, so both are written.
-        with contextlib.suppress(TooLarge):
-            await self.write(client, job)
-
-    async def _read_former(self, client: PlatformClient, job: CrawlJob) -> None:
         stats, rows = job.former.get(CRAWL_STATS), job.former.get(RUNS)
         former = stats if isinstance(stats, dict) else {}
         report_lost_cookies(job, former)
