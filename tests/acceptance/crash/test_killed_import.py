@@ -74,7 +74,9 @@ def test_an_import_ends_with_all_and_nothing_twice(
                 (source if victim == "source" else target).start_again()
             going.end()
         done = command.run(*arguments, PLATFORM_IMPORT_KEY=source.key)
-        assert (done.returncode, done.stderr) == (0, "")
+        # One that takes several seconds shows its progress, and nothing else.
+        errors = [line for line in done.stderr.splitlines() if "copied so far: " not in line]
+        assert (done.returncode, errors) == (0, [])
         given, have = asyncio.run(contents(platforms, project))
         assert have == given
 
