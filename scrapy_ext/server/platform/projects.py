@@ -55,13 +55,19 @@ _NAMED: Final[schemas.Schema] = schemas.record(
     "GET /api/projects",
     "List the projects with data or a name that the key may read.",
     schemas.value("Their numbers and names.", schemas.Many(Project)),
-    parameters=(schemas.Parameter("name", "only the project with this name", schemas.NAME),),
+    parameters=(
+        schemas.Parameter("name", "only the project with this name", schemas.NAME),
+        schemas.Parameter("limited", "also those without data that the key is limited to", schemas.FLAG),
+    ),
 )
 async def _all(call: Call) -> Response:
     call.may_read(0)  # the answer has only projects that the key may read
     names = await call.store.projects.names()
     wanted = call.query.get("name")
-    found = [Project(project, names.get(project)) for project in await call.store.jobs.projects()]
+    known = await call.store.jobs.projects()
+    if is_true(call.query.get("limited")):
+        known = sorted(call.grant.named_projects.union(known))
+    found = [Project(project, names.get(project)) for project in known]
     return json([each for each in found if call.may_read(each.id) and (wanted is None or each.name == wanted)])
 
 
@@ -109,28 +115,17 @@ async def _listed(call: Call) -> Response:
     "Return the name of the key.",
     schemas.value(
         "The name of the key.",
-        schemas.record(
-            {
-                "username": schemas.STRING,
-                "rights": schemas.array({"enum": [*_RIGHTS]}),
-                "projects": schemas.array(schemas.NUMBER),
-            },
-            "username",
-        ),
+        schemas.record({"username": schemas.STRING, "rights": schemas.array({"enum": [*_RIGHTS]})}, "username"),
     ),
     parameters=(
-        schemas.Parameter(
-            "rights",
-            "what the key may do in a project at least, and the projects that it is limited to, which is an extension",
-            schemas.FLAG,
-        ),
+        schemas.Parameter("rights", "what the key may do in a project at least, which is an extension", schemas.FLAG),
     ),
 )
 async def _me(call: Call) -> Response:
     if not is_true(call.query.get("rights")):
         return json({"username": call.who})
     rights = [right for right, action in _RIGHTS.items() if call.grant.may_somewhere(action)]
-    return json({"username": call.who, "rights": rights, "projects": sorted(call.grant.named_projects)})
+    return json({"username": call.who, "rights": rights})
 
 
 @ROUTES.add(

@@ -20,12 +20,6 @@ _NO_PROJECTS: Final = (
 )
 
 
-class _Own(msgspec.Struct):
-    """The answer of ``/api/v2/users/me``: the projects that the key is limited to; empty for a key of all."""
-
-    projects: list[int] = []
-
-
 class _ProjectList(msgspec.Struct):
     projects: list[int]
 
@@ -51,14 +45,10 @@ async def _list_projects(services: Services, arguments: ListProjects) -> Result:
 
 async def _projects(services: Services) -> list[Shown]:
     try:
-        found = decoded(await services.call(ApiCall(path="/api/projects")), list[Shown])
-        own = decoded(await services.call(ApiCall(path="/api/v2/users/me", query=(("rights", "1"),))), _Own).projects
+        return decoded(await services.call(ApiCall(path="/api/projects", query=(("limited", "1"),))), list[Shown])
     except ApiError as error:
         if error.status != 404:
             raise
-    else:
-        without_data = set(own).difference(project.id for project in found)
-        return sorted([*found, *map(Shown, without_data)], key=lambda project: project.id)
     # The hosted platform has numbers alone.
     numbers = decoded(await services.call(ApiCall(path="/api/scrapyd/listprojects.json")), _ProjectList).projects
     return [Shown(number) for number in numbers]
