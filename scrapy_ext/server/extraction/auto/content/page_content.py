@@ -33,7 +33,8 @@ from scrapy_ext.server.extraction.auto.page import Focus, Page, now, one_line
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.text import joined
 from scrapy_ext.server.extraction.auto.page.urls import slug_of
-from scrapy_ext.server.extraction.auto.products.details import description_of, stated_availability
+from scrapy_ext.server.extraction.auto.products.availability import stated_availability
+from scrapy_ext.server.extraction.auto.products.description import description_of
 from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_of
 from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, main_product, offer_of
 from scrapy_ext.server.extraction.auto.products.shown_prices import PriceTags

@@ -25,8 +25,9 @@ from scrapy_ext.server.extraction.auto.page.labelled import Pair
 from scrapy_ext.server.extraction.auto.page.sources import MAX_OTHERS, highest, origin
 from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import slug_of
+from scrapy_ext.server.extraction.auto.products.availability import availability_on
 from scrapy_ext.server.extraction.auto.products.brands import brand_of
-from scrapy_ext.server.extraction.auto.products.details import availability_on, description_of, rating_of, rating_on
+from scrapy_ext.server.extraction.auto.products.description import description_of
 from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_of
 from scrapy_ext.server.extraction.auto.products.offers import (
     Offer,
@@ -36,6 +37,7 @@ from scrapy_ext.server.extraction.auto.products.offers import (
     variants_of,
 )
 from scrapy_ext.server.extraction.auto.products.properties import properties_on
+from scrapy_ext.server.extraction.auto.products.ratings import rating_of, rating_on
 from scrapy_ext.server.extraction.auto.products.shown_prices import MOST_WITH_TAX, SCREEN, PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 

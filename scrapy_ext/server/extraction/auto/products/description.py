@@ -1,0 +1,147 @@
+"""Description of a product: of its structured data, or as the page shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.fields.prices import currency_in
+from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
+from scrapy_ext.server.extraction.auto.page.sources import highest
+from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, layout_text, plain
+from scrapy_ext.server.extraction.auto.products.availability import (
+    LINES_AFTER_HEADING,
+    MAX_LINE_LENGTH,
+    MAX_STATEMENTS,
+    is_hidden,
+)
+from scrapy_ext.server.extraction.auto.products.offers import (
+    availability_in,
+)
+from scrapy_ext.server.extraction.auto.products.ratings import MAX_TEXT_LENGTH, rating_in
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+_VOCABULARY: Final = load_vocabulary("products")
+#: Shorter texts are no description.
+MIN_LENGTH: Final = 40
+MAX_DESCRIPTIONS: Final = 60
+#: The fewest words of a paragraph that is a description without being named so.
+FEWEST_WORDS: Final = 4
+#: A longer text is no better.
+ENOUGH: Final = 4_000
+
+_DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
+_NO_DESCRIPTION, _DESCRIPTION, _NOTICE = _VOCABULARY.patterns("no_description", "description", "notice")
+_NUMBER_LINE = _VOCABULARY.pattern("number_line", re.IGNORECASE)
+
+
+class ProductDescription(NamedTuple):
+    """A description as text and as clean HTML, either may be unknown, and the part of the page that it is from."""
+
+    text: str | None = None
+    html: str | None = None
+    node: HtmlElement | None = None
+
+
+def description_of(page: Page, product: Thing | None, focus: Focus) -> ProductDescription:
+    """Return the longer of the descriptions in structured data, which may be cut, and on the page."""
+    stated = product.text("description") if product else None
+    node = _node(page, focus)
+    if node is not None:
+        clean = cleaned(node, page.base_url)
+        if clean is not None:
+            _drop_numbers(clean)
+        text = text_of(clean) if clean is not None else ""
+        if clean is not None and len(text) > len(stated or ""):
+            return ProductDescription(text, html_of(clean), node)
+    if product is not None and stated:
+        return ProductDescription(stated, stated_html(product, stated, page.base_url))
+    return ProductDescription(plain(page.meta("og:description", "description")) or _paragraphs(page, focus))
+
+
+def _drop_numbers(clean: HtmlElement) -> None:
+    """Remove the lines at the beginning of a description that hold nothing but a number of the product."""
+    while (number := _number_at_beginning(clean)) is not None:
+        if _is_number(number.text) and len(number):
+            number.text = None
+            number[0].drop_tree()
+        else:
+            number.drop_tree()
+
+
+def _number_at_beginning(clean: HtmlElement) -> HtmlElement | None:
+    """Return the element with the first line of a description, or with it before a line break, where it is a number."""
+    for part in clean.iter():
+        line = node_text(part, MAX_LINE_LENGTH + 1)
+        if part is not clean and _is_number(line):
+            return part
+        if (part.text or "").strip():
+            is_broken = len(part) > 0 and part[0].tag == "br" and _is_number(part.text)
+            return part if is_broken else None
+    return None
+
+
+def _is_number(line: str | None) -> bool:
+    line = one_line(line)
+    return 0 < len(line) <= MAX_LINE_LENGTH and _NUMBER_LINE.fullmatch(line) is not None
+
+
+def _paragraphs(page: Page, focus: Focus) -> str | None:
+    """Return the paragraphs of one element that follow the heading: of several elements, those with the most text."""
+    if focus.heading is None:
+        return None
+    found: dict[HtmlElement | None, list[str]] = {}
+    for node in islice(page.tree.iter("p"), MAX_STATEMENTS):
+        if not 0 < focus.distance(node) <= LINES_AFTER_HEADING or focus.elsewhere(node):
+            continue
+        text = node_text(node)
+        if _describes(node, text) and not is_hidden(page, node) and not _is_notice(page, node):
+            found.setdefault(node.getparent(), []).append(text if node.find(".//br") is None else layout_text(node))
+    best = max(found.values(), key=lambda texts: sum(map(len, texts)), default=None)
+    return "\n".join(best) if best else None
+
+
+def _describes(node: HtmlElement, text: str) -> bool:
+    """Return whether a paragraph may describe a product: some words that are no price, rating, state of the stock or
+    link."""
+    links = sum(len(node_text(link)) for link in node.iter("a"))
+    return (
+        len(text.split()) >= FEWEST_WORDS
+        and links * 2 < len(text)
+        and availability_in(text) is None
+        and currency_in(text) is None
+        and (len(text) > MAX_TEXT_LENGTH or rating_in(text) is None)
+        and next(node.iter("button", "input", "select", "label"), None) is None
+    )
+
+
+def _node(page: Page, focus: Focus) -> HtmlElement | None:
+    """Return the named part with the most text that is neither the whole page nor about something else."""
+    return highest(_scored_parts(page, focus))
+
+
+def _scored_parts(page: Page, focus: Focus) -> Iterator[tuple[float, HtmlElement]]:
+    for node in page.named(*_DESCRIPTION_NAMES)[:MAX_DESCRIPTIONS]:
+        if node in focus.path or node.tag in {"meta", "a", "button"} or _NO_DESCRIPTION.search(page.names(node)):
+            continue
+        length = len("".join(node.itertext()))
+        if MIN_LENGTH <= length <= MAX_VALUE_LENGTH and not focus.elsewhere(node) and not _is_notice(page, node):
+            yield min(length, ENOUGH) + ENOUGH * _sureness(page, node), node
+
+
+def _is_notice(page: Page, node: HtmlElement) -> bool:
+    """Return whether a part is a notice on cookies or the like."""
+    return any(_NOTICE.search(page.names(part)) for part in (node, *islice(node.iterancestors(), 8)))
+
+
+def _sureness(page: Page, node: HtmlElement) -> int:
+    """Return how sure a part is the description: marked as it, then named so; controls belong to an order."""
+    if node.get("itemprop") == "description":
+        return 3
+    named = _DESCRIPTION.search(page.names(node)) is not None
+    return (2 if named else 1) - (next(node.iter("select", "input", "button"), None) is not None)
