@@ -14,7 +14,7 @@ from scrapy_ext.api.platform.jobs import MAX_NAME, JobState, is_name, violations
 from scrapy_ext.api.platform.keys import JobKey, number_of
 from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.api.violations import Checks, ContractError, refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import json_bodies
 
 
 class Form:
@@ -50,7 +50,7 @@ class Form:
         text = self.get(name)
         if not text:
             return None
-        value = bodies.given(text.encode(), name)
+        value = json_bodies.given(text.encode(), name)
         if not isinstance(value, dict):
             raise refused(name, "must be a JSON object", f'Write {name}={{"NAME": "value"}}.')
         return value

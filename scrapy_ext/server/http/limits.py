@@ -1,6 +1,6 @@
 """Limits of every request, in seconds and bytes unless noted.
 
-Those of bodies are in ``server/http/bodies.py``, those of the extraction service in
+Those of bodies are in ``server/http/bodies.py`` and ``json_bodies.py``, those of the extraction service in
 ``server/config/extraction_limits.py``. The maximum pause of a client is an option (``--client-timeout``).
 :class:`Limited` is the time limit of work that usually ends without waiting.
 """

@@ -12,7 +12,7 @@ from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.platform.records import MAX_ITEM_BYTES, too_large
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.formats import Page
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import bodies, json_bodies, schemas
 from scrapy_ext.server.http.answers import empty
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import limited, result, with_meta
@@ -60,7 +60,7 @@ async def _add(call: Call) -> Response:
 
 
 def _sent(line: bytes, number: int) -> tuple[bytes]:
-    bodies.record(line, number)
+    json_bodies.record(line, number)
     if len(line) > MAX_ITEM_BYTES:
         raise ContractError([too_large(f"line {number}", len(line))])
     return (line.strip(),)

@@ -16,7 +16,7 @@ from scrapy_ext.api.platform.formats import is_true
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.formats import Page
 from scrapy_ext.server.computing.threads import in_data_thread
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import bodies, json_bodies, schemas
 from scrapy_ext.server.http.answers import TEXT, empty, found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import result, result_of, with_meta
@@ -324,7 +324,7 @@ async def _write(call: Call, key: str | None) -> Response:
 
 
 def _numbered(line: bytes, number: int) -> tuple[tuple[int, bytes, dict[str, Any]]]:
-    return ((number, line, bodies.record(line, number)),)
+    return ((number, line, json_bodies.record(line, number)),)
 
 
 @ROUTES.add(
@@ -335,7 +335,7 @@ def _numbered(line: bytes, number: int) -> tuple[tuple[int, bytes, dict[str, Any
 )
 async def _delete_keys(call: Call) -> Response:
     which = _collection(call)
-    async for keys in bodies.strings(call.request):
+    async for keys in json_bodies.strings(call.request):
         await call.store.collections.delete_keys(which, [key.encode() for key in keys], call.attempt)
     return empty()
 

@@ -15,7 +15,7 @@ from scrapy_ext.api.platform import feeding, frontier
 from scrapy_ext.api.platform.feeding import Feed
 from scrapy_ext.api.platform.frontier import MAX_SLOTS
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import bodies, json_bodies, schemas
 from scrapy_ext.server.http.answers import empty, found, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Routes
@@ -57,7 +57,7 @@ async def _get(call: Call) -> Response:
 )
 async def _declare(call: Call) -> Response:
     name = _name(call)
-    fields = await bodies.fields_of(call.request, _EXAMPLE, _MAX_DECLARATION)
+    fields = await json_bodies.fields_of(call.request, _EXAMPLE, _MAX_DECLARATION)
     for unknown in fields.keys() - _DECLARATION["properties"].keys():
         raise refused(unknown[:60], "is not a field of this request", f"Write {_EXAMPLE}.")
     slots = fields.get("slots")

@@ -13,7 +13,7 @@ from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform import frontier
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.formats import Page
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import bodies, json_bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import each, hold_answer, limited, result, result_of
@@ -130,7 +130,7 @@ def checked(
         request = decode(line)
         raw = decode_raw(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise bodies.not_json(place, what, error, line) from None
+        raise json_bodies.not_json(place, what, error, line) from None
     faults = list(frontier.request_faults(request, len(line), place))
     if faults:
         raise ContractError(faults)
@@ -191,7 +191,7 @@ def _batch_id(call: Call, name: str, remedy: str) -> str | None:
 )
 async def _delete_batches(call: Call) -> Response:
     slot = _slot(call)
-    async for ids in bodies.strings(call.request):
+    async for ids in json_bodies.strings(call.request):
         await call.store.frontier.delete_batches(slot, ids, call.attempt)
     return empty()
 

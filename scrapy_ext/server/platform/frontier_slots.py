@@ -17,7 +17,7 @@ from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform import frontier
 from scrapy_ext.api.platform.frontier import MAX_SLOTS, ProcessedBatches, SlotBatch, SlotRead, SlotRequest
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import bodies, json_bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import hold_answer, result_of
@@ -153,4 +153,4 @@ def _line(line: bytes, place: str, decode: Callable[[bytes], T], example: str) -
     try:
         return decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise bodies.not_json(place, f"an object such as {example}", error, line) from None
+        raise json_bodies.not_json(place, f"an object such as {example}", error, line) from None

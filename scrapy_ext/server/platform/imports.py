@@ -19,7 +19,7 @@ from scrapy_ext.api.platform.imports import BegunImport, FinishedImport, Importe
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.api.platform.records import LogRecord, RequestRecord
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import json_bodies, schemas
 from scrapy_ext.server.http.answers import Refusal, empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_name, check_tags
@@ -64,7 +64,7 @@ _CHECKERS: Final = {
 )
 async def _spiders(call: Call) -> Response:
     project, spiders = call.project, list[ImportedSpider]()
-    for number, _, record in await bodies.objects(call.request, most=imports.MAX_SPIDERS):
+    for number, _, record in await json_bodies.objects(call.request, most=imports.MAX_SPIDERS):
         spider = _converted(record, ImportedSpider, f"line {number}")
         check_name(f"line {number}: name", spider.name)
         check_tags(f"line {number}: tags", spider.tags)
@@ -92,7 +92,7 @@ async def _spiders(call: Call) -> Response:
     errors=(409,),
 )
 async def _begin(call: Call) -> Response:
-    fields = await bodies.fields_of(call.request, '{"source": "app.example.com/1/2/3"}')
+    fields = await json_bodies.fields_of(call.request, '{"source": "app.example.com/1/2/3"}')
     source, reserved = _source(fields.get("source")), fields.get("reserved", imports.RESERVED)
     if isinstance(reserved, bool) or not isinstance(reserved, int) or not 0 <= reserved <= imports.MAX_RESERVED:
         raise refused("reserved", f"must be a whole number, 0 to {imports.MAX_RESERVED}", "Send 0 to reserve none.")
@@ -159,7 +159,7 @@ for _kind in imports.RECORD_KINDS:
     errors=(409,),
 )
 async def _finish(call: Call) -> Response:
-    fields = await bodies.fields_of(call.request, '{"source": "…", "metadata": {}, "copied": ["items"]}')
+    fields = await json_bodies.fields_of(call.request, '{"source": "…", "metadata": {}, "copied": ["items"]}')
     end = _converted(fields, FinishedImport, "body")
     _source(end.source)
     for comment in end.comments:
@@ -206,7 +206,7 @@ async def _write_collection(call: Call) -> Response:
     name = call.part("collection")
     check_collection(name)
     which, times = Collection(call.project, parse_type(call.part("type")), name), _times(call)
-    given = checked(await bodies.objects(call.request, most=imports.MAX_RECORDS), None)
+    given = checked(await json_bodies.objects(call.request, most=imports.MAX_RECORDS), None)
     _check_times(times, len(given))
     if not times:
         raise Refusal(

@@ -24,7 +24,7 @@ from scrapy_ext.api.platform.records import (
     too_large,
 )
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import bodies, json_bodies
 from scrapy_ext.server.store.records.chunks import ITEMS, MAX_BYTES, Packer, Record, RecordChunk, RecordKind
 
 T = TypeVar("T")
@@ -230,7 +230,7 @@ class RecordChecker:
         try:
             record = self._decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise bodies.not_json(place, self._noun, error, line) from None
+            raise json_bodies.not_json(place, self._noun, error, line) from None
         if self._check is not None:
             try:
                 self._check(line)

@@ -13,7 +13,7 @@ from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.platform.workers import reason_text
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.tokens import JobTokens
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import json_bodies, schemas
 from scrapy_ext.server.http.answers import Refusal, empty, json, not_found, plain_text
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_job, check_name, check_tags, own_key, parse_state
@@ -114,7 +114,7 @@ async def _push(call: Call) -> Response:
 )
 async def _start(call: Call) -> Response:
     """Start the next job. Clients detect by an empty answer that there is none."""
-    fields = await bodies.fields_of(call.request, '{} or {"field": value}', empty={})
+    fields = await json_bodies.fields_of(call.request, '{} or {"field": value}', empty={})
     if not await _in_group(call, fields.get("botgroup")):
         return empty()
     job = await call.store.jobs.start_next(call.project, fields, call.who)
@@ -140,13 +140,13 @@ async def _in_group(call: Call, group: object) -> bool:
     if group is None:
         return True
     stored = await call.store.projects.setting(call.project, _PROJECT_SETTING)
-    groups = bodies.value(stored) if stored is not None else []
+    groups = json_bodies.value(stored) if stored is not None else []
     return isinstance(groups, list) and group in groups
 
 
 async def _few(call: Call) -> list[tuple[int, dict[str, Any]]]:
     """Return the objects of a body with their line numbers, at most as many as fit into a transaction."""
-    return [(number, record) for number, _, record in await bodies.objects(call.request, most=MAX_CHANGES)]
+    return [(number, record) for number, _, record in await json_bodies.objects(call.request, most=MAX_CHANGES)]
 
 
 def _check_push(record: dict[str, Any], place: str) -> None:
@@ -354,7 +354,7 @@ async def _cancel(call: Call) -> Response:
         if count > MAX_CHANGES:
             raise refused("count", f"may be {MAX_CHANGES} at most, got {count}", "Cancel fewer at a time.")
         return json({"count": await call.store.jobs.cancel_some(project, count, call.who)})
-    named = await bodies.document(call.request)
+    named = await json_bodies.document(call.request)
     if not isinstance(named, list) or not all(isinstance(each, dict) for each in named):
         raise refused("body", "must be a JSON array of objects with a key", 'Write [{"key": "1/2/3"}].')
     if len(named) > MAX_CHANGES:

@@ -14,7 +14,7 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import Page
 from scrapy_ext.server.auth.tokens import JobTokens
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import json_bodies, schemas
 from scrapy_ext.server.http.answers import BytesResponse, Refusal, empty, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import format_of, limited, result, with_meta
@@ -68,7 +68,7 @@ async def _metadata(call: Call) -> Response:
     body=schemas.Body(schemas.JSON, schemas.OBJECT),
 )
 async def _write(call: Call) -> Response:
-    return await _merge(call, await bodies.fields_of(call.request, '{"field": value}'))
+    return await _merge(call, await json_bodies.fields_of(call.request, '{"field": value}'))
 
 
 @ROUTES.add(f"DELETE {_JOB}", "Delete a job.", schemas.DONE, access=Access.KEY)
@@ -99,7 +99,7 @@ async def _field(call: Call) -> Response:
 async def _write_field(call: Call) -> Response:
     field = call.part("field")
     _check_writable(field)
-    return await _merge(call, {field: await bodies.document(call.request)})
+    return await _merge(call, {field: await json_bodies.document(call.request)})
 
 
 @ROUTES.add(f"DELETE {_FIELD}", "Remove a field.", schemas.DONE)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform import periodic
 from scrapy_ext.api.platform.changes import ChangeEvents
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import json_bodies, schemas
 from scrapy_ext.server.http.answers import found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
@@ -110,7 +110,7 @@ async def _page(call: Call) -> Response:
 
 async def _fields(call: Call) -> dict[str, Any]:
     example = '{"cron": "30 4 * * *", "tasks": [{"name": "spider"}]}'
-    return await bodies.fields_of(call.request, example, _MAX_BODY, by_hand=True)
+    return await json_bodies.fields_of(call.request, example, _MAX_BODY, by_hand=True)
 
 
 def _missing(call: Call) -> str:

@@ -19,7 +19,7 @@ from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, NAME_PATTERN, Project, name_of_project
 from scrapy_ext.api.platform.users import Action
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import json_bodies, schemas
 from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import check_project_settings, parse_state
@@ -86,7 +86,7 @@ async def _one(call: Call) -> Response:
 )
 async def _rename(call: Call) -> Response:
     project = call.project
-    fields = await bodies.known_fields(call.request, ["name"], '{"name": "books"}', _MAX_BODY)
+    fields = await json_bodies.known_fields(call.request, ["name"], '{"name": "books"}', _MAX_BODY)
     if "name" not in fields:
         raise refused("name", "is required", 'Write {"name": "books"}, or null for no name.')
     name = fields["name"]
@@ -151,7 +151,7 @@ async def _settings(call: Call) -> Response:
     event=ChangeEvents.SETTINGS_CHANGED,
 )
 async def _write_settings(call: Call) -> Response:
-    return await _merge(call, await bodies.document(call.request, by_hand=True))
+    return await _merge(call, await json_bodies.document(call.request, by_hand=True))
 
 
 @ROUTES.add(f"GET {_ONE}", "Read a setting; null if absent.", schemas.value("Its value.", schemas.ANY))
@@ -167,7 +167,7 @@ async def _setting(call: Call) -> Response:
     event=ChangeEvents.SETTINGS_CHANGED,
 )
 async def _write_setting(call: Call) -> Response:
-    return await _merge(call, {call.part("name"): await bodies.document(call.request, by_hand=True)})
+    return await _merge(call, {call.part("name"): await json_bodies.document(call.request, by_hand=True)})
 
 
 @ROUTES.add(f"DELETE {_ONE}", "Remove a setting.", schemas.DONE, event=ChangeEvents.SETTINGS_CHANGED)

@@ -14,7 +14,7 @@ from scrapy_ext.api.fields import fields_of
 from scrapy_ext.api.platform.alerts import AlertMessage, AlertTarget, NewTarget, target_of
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.webhooks import Delivery, NewWebhook, Webhook, webhook_of
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import json_bodies, schemas
 from scrapy_ext.server.http.answers import found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Routes
@@ -83,14 +83,14 @@ class _Receivers(ABC):
 
     async def add(self, call: Call) -> Response:
         self.store(call.store)  # refuses limited keys before the body is read
-        fields = await bodies.known_fields(call.request, fields_of(self.new), self.example, _MAX_BODY)
+        fields = await json_bodies.known_fields(call.request, fields_of(self.new), self.example, _MAX_BODY)
         added = await self.added(call, fields)
         call.wrote(1)
         return json(added, 201)
 
     async def disable(self, call: Call) -> Response:
         receivers = self.store(call.store)  # as above
-        disabled = await bodies.flag_of(call.request, "disabled", _MAX_BODY)
+        disabled = await json_bodies.flag_of(call.request, "disabled", _MAX_BODY)
         return json(found(await receivers.disable(*self.place(call), disabled), self.missing(call)))
 
     async def remove(self, call: Call) -> Response:

@@ -16,7 +16,7 @@ from scrapy_ext.api.fields import fields_of
 from scrapy_ext.api.platform import retention
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.rules import NextJob, RuleSort
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import json_bodies, schemas
 from scrapy_ext.server.http.answers import found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Handler, Routes
@@ -80,7 +80,9 @@ class RulePaths(Struct, frozen=True):
 
     async def _new(self, call: Call) -> Any:
         record: type[Struct] = self.sort.new
-        new = self.parse(call, await bodies.known_fields(call.request, fields_of(record), self.sort.example, _MAX_BODY))
+        new = self.parse(
+            call, await json_bodies.known_fields(call.request, fields_of(record), self.sort.example, _MAX_BODY)
+        )
         await self.check(call, new)
         return new
 
@@ -90,7 +92,7 @@ class RulePaths(Struct, frozen=True):
     async def enable(self, call: Call) -> Response:
         rules = self.rules(call.store)  # as above
         call.noted["purpose"] = self.sort.name
-        enabled = await bodies.flag_of(call.request, "enabled", _MAX_BODY)
+        enabled = await json_bodies.flag_of(call.request, "enabled", _MAX_BODY)
         return json(found(await rules.enable(*_place(call), enabled), _missing(call)))
 
     async def remove(self, call: Call) -> Response:

@@ -19,7 +19,7 @@ from scrapy_ext.api.platform.projects import Project
 from scrapy_ext.api.platform.versions import LOCAL, SpiderInfo
 from scrapy_ext.api.violations import refused
 from scrapy_ext.formats import Page
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import json_bodies, schemas
 from scrapy_ext.server.http.answers import json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import result
@@ -211,7 +211,7 @@ async def _read(call: Call) -> Response:
     event=ChangeEvents.SPIDER_CHANGED,
 )
 async def _tag(call: Call) -> Response:
-    number, change = call.part_number("spider"), await bodies.document(call.request)
+    number, change = call.part_number("spider"), await json_bodies.document(call.request)
     add, remove = _tags(change, "add"), _tags(change, "remove")
     if not add and not remove:
         return json({"status": "badrequest", "message": _NOTHING_TO_DO, "non_field_errors": [_NOTHING_TO_DO]}, 400)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.users import ALL_PROJECTS, Role, User, parse_change
 from scrapy_ext.server.auth.users import UserRules
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import json_bodies, schemas
 from scrapy_ext.server.http.answers import Refusal, found, json, not_found
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.routes import Access, Routes
@@ -74,7 +74,7 @@ async def _read(call: Call) -> Response:
 )
 async def _change(call: Call) -> Response:
     _check(call)
-    change = parse_change(await bodies.fields_of(call.request, _EXAMPLE, _MAX_BODY, by_hand=True))
+    change = parse_change(await json_bodies.fields_of(call.request, _EXAMPLE, _MAX_BODY, by_hand=True))
     user = found(await call.store.users.change(call.part_number("user"), change, call.who), _missing(call))
     call.wrote(1)
     return json(call.service(UserRules).shown(user))

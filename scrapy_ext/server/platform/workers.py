@@ -15,7 +15,7 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.workers import Report, ReportAnswer, WorkerRow
 from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.tokens import AttemptTokens
-from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http import json_bodies, schemas
 from scrapy_ext.server.http.answers import Refusal, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.forms import own_key
@@ -41,7 +41,7 @@ _EXAMPLE: Final = '{"job": "1/2/3", "attempt": 4, "number": 5}'
     access=Access.PROCESS,
 )
 async def _report(call: Call) -> Response:
-    fields = await bodies.fields_of(call.request, _EXAMPLE, workers.MAX_REPORT)
+    fields = await json_bodies.fields_of(call.request, _EXAMPLE, workers.MAX_REPORT)
     if call.attempt is not None:
         fields.setdefault("attempt", call.attempt.number)
     report = workers.report_of(fields)

@@ -15,7 +15,7 @@ import msgspec
 
 from scrapy_ext.api.platform.argument_types import type_of
 from scrapy_ext.api.violations import Checks, ContractError, refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import json_bodies
 from scrapy_ext.server.ui import shapes
 
 _SHOWN: Final = 60
@@ -38,7 +38,7 @@ def arguments_of_text(text: str, field: str) -> dict[str, Any]:
     """Parse arguments; raises ``ContractError`` about ``field``."""
     if not is_of_lines(text):
         try:
-            value = bodies.given(text.encode(), field)
+            value = json_bodies.given(text.encode(), field)
         except ContractError as error:
             rule = error.violations[0].rule
             raise refused(field, rule, 'Write {"name": "value"}, or one name=value per line.') from None
@@ -134,7 +134,7 @@ def _typed(earlier: object, text: str, annotation: str | None, field: str) -> An
 def _json_value(text: str, field: str) -> Any:
     """Return the JSON value of a text, the text itself when it is none."""
     try:
-        return bodies.value(text.encode(), field)
+        return json_bodies.value(text.encode(), field)
     except ContractError:
         return text
 

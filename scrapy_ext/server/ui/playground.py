@@ -16,7 +16,7 @@ import msgspec
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult
 from scrapy_ext.api.extraction.records import FieldSource, SourceCandidate
 from scrapy_ext.api.violations import refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import json_bodies
 from scrapy_ext.server.http.forms import Form
 
 #: Outputs with a checkbox, besides one kind of automatic extraction.
@@ -120,7 +120,7 @@ def fields_of(form: Form) -> dict[str, Any]:
     elif body.get("markdown") and (source := form.get("extractFrom")):
         body["extractFrom"] = source
     if more := (form.get("more") or "").strip():
-        value = bodies.given(more.encode(), "more")
+        value = json_bodies.given(more.encode(), "more")
         if not isinstance(value, dict):
             raise refused("more", "must be a JSON object", 'Write {"geolocation": "DE"}.')
         if _is_deeper(value, MAX_LEVELS):

@@ -14,7 +14,7 @@ import msgspec
 
 from scrapy_ext.api.platform.periodic import blank, edited
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.http import bodies, form_bodies
+from scrapy_ext.server.http import bodies, form_bodies, json_bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.forms import Form, check_job, run_metadata
 from scrapy_ext.server.platform import frontier
@@ -99,7 +99,7 @@ def records(data: bytes) -> None:
 
 
 async def _all_strings(data: bytes) -> list[str]:
-    return [text async for some in bodies.strings(request_of(data)) for text in some]
+    return [text async for some in json_bodies.strings(request_of(data)) for text in some]
 
 
 @target("body-strings", [b'"a"\n["b","c"]\n\n"\\u0000"', b'["a",1]', b'"' + b"x" * 900 + b'"'], refuses=REFUSED)
@@ -168,7 +168,7 @@ def inflated(data: bytes) -> None:
 )
 def collection_records(data: bytes) -> None:
     """The stored record and its key are the record that was sent."""
-    given = run(bodies.objects(request_of(data)))
+    given = run(json_bodies.objects(request_of(data)))
     before = [msgspec.json.decode(line) for _, line, _ in given]
     for record, (key, value) in zip(before, checked(given, None), strict=True):
         decoded = msgspec.json.decode(value)
@@ -218,7 +218,7 @@ def frontier_requests(data: bytes) -> None:
 )
 def periodic_job(data: bytes) -> None:
     """A schedule that is taken can be stored and read again."""
-    fields = bodies.value(data)
+    fields = json_bodies.value(data)
     if not isinstance(fields, dict):
         return
     schedule = edited(blank(1), fields)

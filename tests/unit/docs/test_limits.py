@@ -13,7 +13,8 @@ from scrapy_ext.server.extraction import auto_worker
 from scrapy_ext.server.extraction.auto import markdown
 from scrapy_ext.server.extraction.auto.pdf import reading
 from scrapy_ext.server.extraction.browser.capture import MAX_CAPTURED
-from scrapy_ext.server.http import bodies, form_bodies, limits, memory
+from scrapy_ext.server.http import bodies, form_bodies, json_bodies, limits, memory
+from scrapy_ext.server.http.json_bodies import MAX_VALUES
 from scrapy_ext.server.mcp import endpoint, results, services, tool
 from scrapy_ext.server.mcp.tools.jobs import LONGEST_WAIT
 from scrapy_ext.server.monitors import item_schemas
@@ -37,7 +38,7 @@ def expected() -> list[list[str]]:
         [
             f"{bodies.MAX_RECORDS_BODY // MIB} MiB of items, requests or logs",
             f"{bodies.MAX_BODY // MIB} MiB of other line-based bodies",
-            f"{bodies.MAX_DOCUMENT // MIB} MiB of a JSON document, {form_bodies.MAX_FORM // MIB} MiB of a form",
+            f"{json_bodies.MAX_DOCUMENT // MIB} MiB of a JSON document, {form_bodies.MAX_FORM // MIB} MiB of a form",
             f"{_spaced(bodies.MAX_LINES)} lines",
         ],
         [f"one line of a body: {bodies.MAX_LINE // MIB} MiB"],
@@ -46,7 +47,7 @@ def expected() -> list[list[str]]:
             f"at least {limits.MEMORY // MIB} MiB",
             f"less than {2 * limits.MEMORY // GIB} GiB",
         ],
-        [f"over {bodies._PLAIN // MIB} MiB: {_spaced(bodies.MAX_VALUES)} commas, colons and opening brackets"],
+        [f"over {json_bodies._PLAIN // MIB} MiB: {_spaced(MAX_VALUES)} commas, colons and opening brackets"],
         [f"{MAX_ARCHIVE // MIB} MiB of archive, {deploying._MAX_HEADERS // KIB} KiB of headers"],
         [
             f"``--client-timeout`` ({server.client_timeout:g} s)",

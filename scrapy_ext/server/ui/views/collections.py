@@ -11,7 +11,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.collections import CollectionName, check_name, parse_type
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import json_bodies
 from scrapy_ext.server.store.collections.collections import CollectionRecord
 from scrapy_ext.server.store.collections.selections import Collection, Range, RecordSelection, prefix_range
 from scrapy_ext.server.store.collections.writes import checked
@@ -237,7 +237,7 @@ async def _save(visit: Visit) -> Response:
 
 def _checked(key: str, text: str) -> list[tuple[bytes, bytes]]:
     """Return the edited record; raises ``ContractError`` that names ``record``."""
-    value = bodies.given(text.encode(), "record")
+    value = json_bodies.given(text.encode(), "record")
     if not isinstance(value, dict):
         raise refused("record", "must be a JSON object", 'Write {"name": "value"}.')
     try:

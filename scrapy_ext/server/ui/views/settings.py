@@ -17,7 +17,7 @@ from scrapy_ext.api.platform.changes import ChangeEvents
 from scrapy_ext.api.platform.jobs import MAX_RUNNING, PROJECT_SETTINGS, SPIDER_SETTINGS
 from scrapy_ext.api.platform.projects import MAX_PROJECT_NAME, name_of_project
 from scrapy_ext.api.violations import ContractError, refused
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import json_bodies
 from scrapy_ext.server.http.forms import check_name, check_project_settings
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit, field_errors
@@ -137,7 +137,7 @@ async def _rename(visit: Visit, name: str) -> None:
 
 async def _set(visit: Visit, name: str, text: str) -> None:
     check_name("setting", name)
-    value = _restored(bodies.given(text.encode(), "value"), (await _stored(visit)).get(name))
+    value = _restored(json_bodies.given(text.encode(), "value"), (await _stored(visit)).get(name))
     check_project_settings({name: value})
     await visit.store.projects.merge(visit.project, {name: msgspec.json.encode(value)})
     await visit.note(ChangeEvents.SETTINGS_CHANGED, settings=[name])

@@ -18,7 +18,7 @@ import pytest
 
 from scrapy_ext.api.json_decoder import decoder, weight
 from scrapy_ext.compatibility.python import timeout_after
-from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http import json_bodies
 from scrapy_ext.server.http.schemas import FORM, JSON, MULTIPART
 from scrapy_ext.server.routes import ROUTES
 from tests.support.eventually import eventually_async
@@ -243,7 +243,7 @@ async def test_a_document_that_is_too_large_is_refused_before_it_ends(
 
 
 def test_any_document_of_a_mebibyte_may_be_sent() -> None:
-    assert bodies.value(b'"' + b"," * (MIB - 2) + b'"') == "," * (MIB - 2)
+    assert json_bodies.value(b'"' + b"," * (MIB - 2) + b'"') == "," * (MIB - 2)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_numbers_take_no_more_time_than_texts_however_they_are_written(number: s
         count = MIB // (len(entry) + 1)
         text = f"[{','.join([entry] * count)}]".encode()
         began = time.process_time()
-        found = bodies.value(text)
+        found = json_bodies.value(text)
         seconds = time.process_time() - began
         assert found == [json.loads(entry)] * count
         return seconds
