@@ -8,7 +8,6 @@ import io
 import os
 import re
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from typing import NamedTuple
 import aiohttp
 from aiohttp import web
 
-from scrapy_ext.compatibility.python import Self
+from tests.support.threaded_server import ThreadedServer
 
 
 class Fault(Enum):
@@ -105,7 +104,7 @@ class _Call(NamedTuple):
 _AFTER = 0.05
 
 
-class FaultProxy:
+class FaultProxy(ThreadedServer):
     """Passes calls on to ``target``, but for those that ``rule`` names a fault for.
 
     Each call and each answer takes half of ``latency`` seconds. At ``kill_at`` the process ``victim`` is killed;
@@ -132,20 +131,7 @@ class FaultProxy:
         self._held: list[_Call] = []
         self._dark_until = 0.0
         self.url = ""
-        self._loop = asyncio.new_event_loop()
-        self._stop = asyncio.Event()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),), daemon=True)
-        self._thread.start()
-        assert self._ready.wait(60)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(60)
-        self._loop.close()
+        super().__init__()
 
     # ── from the test ──
 
@@ -183,7 +169,7 @@ class FaultProxy:
 
     # ── serving ──
 
-    async def _serve(self) -> None:
+    async def _run(self) -> None:
         app = web.Application(client_max_size=2**28)
         app.router.add_route("*", "/{path:.*}", self._handle)
         async with aiohttp.ClientSession(auto_decompress=False) as self._session:

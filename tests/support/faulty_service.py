@@ -14,7 +14,6 @@ import asyncio
 import base64
 import contextlib
 import itertools
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, Problem
-from scrapy_ext.compatibility.python import Self
+from tests.support.threaded_server import ThreadedServer
 
 #: What a page has, as the service found it on the site.
 HTML = b"<html><head><title>A page</title></head><body><h1>A page</h1></body></html>"
@@ -118,7 +117,7 @@ def held(answer: Answer, when: Callable[[], object]) -> Answer:
     return replace(answer, when=when)
 
 
-class FaultyService:
+class FaultyService(ThreadedServer):
     """The service, ready when the constructor returns. It takes any key."""
 
     def __init__(self) -> None:
@@ -136,20 +135,7 @@ class FaultyService:
         self._port = 0
         self._serving: set[asyncio.Task[Any]] = set()
         self._numbers = itertools.count()
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),), daemon=True)
-        self._thread.start()
-        assert self._ready.wait(60)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(60)
-        self._loop.close()
+        super().__init__()
 
     # ── from the test ──
 

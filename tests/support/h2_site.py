@@ -4,38 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from pathlib import Path
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import Event, RequestReceived
 
-from scrapy_ext.compatibility.python import Self
 from tests.support.handwritten_site import self_signed
+from tests.support.threaded_server import ThreadedServer
 
 
-class H2Site:
+class H2Site(ThreadedServer):
     """Answers every path with a page; ``paths`` are those that were asked for."""
 
     def __init__(self, folder: Path) -> None:
         self.paths: list[str] = []
         self._context = self_signed(folder)
         self._context.set_alpn_protocols(["h2"])
-        self._ready = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),), daemon=True)
-        self._thread.start()
-        assert self._ready.wait(60)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(60)
-        self._loop.close()
+        super().__init__()
 
     async def _run(self) -> None:
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._context)
