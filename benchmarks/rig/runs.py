@@ -43,7 +43,7 @@ RUNS: Final = (
     Run("stream_segments", {}, minutes=8),
     # ── the extraction service ──
     Run("extraction_relay", {"pages": 1500, "rounds": 3}, minutes=1),
-    Run("browser_pool", {"at_once": [4], "pages": 30, "rounds": 2, "soak": 1000, "soak_seconds": 180}, minutes=5),
+    Run("browser_pool", {"at_once": [4, 6], "pages": 36, "rounds": 2, "soak": 1000, "soak_seconds": 180}, minutes=6),
     Run("extraction_kinds", {"rounds": 3}, minutes=2, folder="labelled"),
     Run("extraction_processes", {"rounds": 3}, minutes=2, folder="labelled"),
     # ── the platform service ──

@@ -248,8 +248,10 @@ def code_table(page: Page, position: int) -> CodeBlock | None:
     """Return the code of a table with a row for each line; None for other tables."""
     outline = page.outline
     lines = []
-    for _, cells in _rows_of(outline, position)[2]:
-        *numbers, code = cells
+    for row in _rows_of(outline, position)[1]:
+        if not row.cells:
+            continue
+        *numbers, code = row.cells
         if len(numbers) > _NUMBERS or not _CODE_CELL.search(outline.attributes[code].get("class", "")):
             return None
         if not all(_NO_CODE.fullmatch("".join(outline.texts_in(cell))) for cell in numbers):
@@ -281,7 +283,7 @@ def _named(name: str) -> str:
 # ── tables of data as grids of cells, apart from tables that only lay out a page ──
 #
 # A cell that spans several columns or rows is in the first of them; the others are empty, so that the columns below
-# and beside it keep their places.
+# and beside it keep their places. The rows come as a browser shows them: head first, foot last.
 
 
 #: Columns of a table that is shown as one; wider ones are read cell by cell.
@@ -295,7 +297,8 @@ _LAYOUT: Final = frozenset({
 _BLOCKS: Final = frozenset({"p", "div", "li", "dt", "dd", "hr"})
 #: A cell with so many blocks is a part of a layout, unless the table has headers.
 _MANY: Final = 6
-_GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
+#: Groups of rows, and their order; rows outside of one count as a body.
+_GROUPS: Final = {"thead": 0, "tbody": 1, "tfoot": 2}
 _CELLS: Final = frozenset({"td", "th"})
 
 
@@ -315,34 +318,49 @@ def grid_of(outline: Outline, position: int) -> Grid | None:
     """Return the grid of a table of data; None for a layout."""
     if outline.attributes[position].get("role", "").strip().lower() in _NO_DATA:
         return None
-    caption, heads, rows = _rows_of(outline, position)
-    if not rows or not _is_data(outline, position, rows):
+    caption, rows = _rows_of(outline, position)
+    filled = [row for row in rows if row.cells]
+    if not filled or not _is_data(outline, position, filled):
         return None
     grid = _grid(outline, rows)
     if grid is None or len(grid[0]) < 2:
         return None
-    first = [outline.tags[cell] == "th" for cell in rows[0][1]]
-    return Grid(outline, grid, bool(first) and (rows[0][0] in heads or all(first)), caption)
+    first = filled[0]
+    is_header = first.group == "thead" or all(outline.tags[cell] == "th" for cell in first.cells)
+    return Grid(outline, grid, is_header, caption)
 
 
-def _rows_of(outline: Outline, position: int) -> tuple[int | None, set[int], list[tuple[int, list[int]]]]:
-    """Return the caption, the rows of the head, and each row with its cells."""
-    caption, heads, rows = None, set(), []
+class _Row(NamedTuple):
+    """The cells of a row. ``left``: the rows of its group from this one on, which is what a cell can span."""
+
+    group: str
+    cells: list[int]
+    left: int
+
+
+def _rows_of(outline: Outline, position: int) -> tuple[int | None, list[_Row]]:
+    """Return the caption and the rows."""
+    caption, groups = None, list[tuple[str, list[int]]]()
     for child in outline.children(position):
         tag = outline.tags[child]
         if tag == "caption":
             caption = child
-        for row in outline.children(child) if tag in _GROUPS else (child,):
-            if outline.tags[row] == "tr":
-                cells = [cell for cell in outline.children(row) if outline.tags[cell] in _CELLS]
-                if cells:
-                    rows.append((row, cells))
-                    if tag == "thead":
-                        heads.add(row)
-    return caption, heads, rows
+        elif tag in _GROUPS:
+            groups.append((tag, [row for row in outline.children(child) if outline.tags[row] == "tr"]))
+        elif tag == "tr":
+            if not groups or groups[-1][0]:
+                groups.append(("", []))
+            groups[-1][1].append(child)
+    groups.sort(key=lambda group: _GROUPS.get(group[0], 1))
+    rows = [
+        _Row(tag, [cell for cell in outline.children(row) if outline.tags[cell] in _CELLS], len(group) - at)
+        for tag, group in groups
+        for at, row in enumerate(group)
+    ]
+    return caption, rows
 
 
-def _is_data(outline: Outline, position: int, rows: list[tuple[int, list[int]]]) -> bool:
+def _is_data(outline: Outline, position: int, rows: list[_Row]) -> bool:
     inside = outline.tags[position + 1 : outline.ends[position]]
     if not _LAYOUT.isdisjoint(inside):
         return False
@@ -352,17 +370,17 @@ def _is_data(outline: Outline, position: int, rows: list[tuple[int, list[int]]])
         return False
     return all(
         sum(tag in _BLOCKS for tag in outline.tags[cell : outline.ends[cell]]) < _MANY
-        for _, cells in rows
-        for cell in cells
+        for row in rows
+        for cell in row.cells
     )
 
 
-def _grid(outline: Outline, rows: list[tuple[int, list[int]]]) -> list[list[int | None]] | None:
+def _grid(outline: Outline, rows: list[_Row]) -> list[list[int | None]] | None:
     """Return the rows with a place for each column; None for more than :data:`MAX_COLUMNS`."""
     grid: list[list[int | None]] = []
     #: For each column, the rows below that a cell above spans.
     spanned: dict[int, int] = {}
-    for _, cells in rows:
+    for _, cells, left in rows:
         row: list[int | None] = []
         below: dict[int, int] = {}
         for cell in cells:
@@ -370,17 +388,20 @@ def _grid(outline: Outline, rows: list[tuple[int, list[int]]]) -> list[list[int 
                 row.append(None)
             if len(row) >= MAX_COLUMNS:
                 return None
-            columns, down = _span(outline, cell, "colspan"), _span(outline, cell, "rowspan")
-            columns = min(columns, MAX_COLUMNS - len(row))
+            # 0 rows are all of the group.
+            down = min(_span(outline, cell, "rowspan") or left, left)
+            columns = min(_span(outline, cell, "colspan") or 1, MAX_COLUMNS - len(row))
             below.update(dict.fromkeys(range(len(row), len(row) + columns), down - 1))
             row += [cell, *[None] * (columns - 1)]
-        spanned = {at: left - 1 for at, left in spanned.items() if left > 1 and at not in below} | {
-            at: left for at, left in below.items() if left
+        spanned = {at: more - 1 for at, more in spanned.items() if more > 1 and at not in below} | {
+            at: more for at, more in below.items() if more
         }
-        grid.append(row)
+        if cells:
+            grid.append(row)
     width = max(map(len, grid))
     return [row + [None] * (width - len(row)) for row in grid]
 
 
 def _span(outline: Outline, cell: int, name: str) -> int:
-    return whole_number(outline.attributes[cell].get(name, "").strip(), 4) or 1
+    number = whole_number(outline.attributes[cell].get(name, "").strip(), 9)
+    return 1 if number is None else number

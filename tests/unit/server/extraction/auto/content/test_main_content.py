@@ -136,6 +136,12 @@ def test_of_an_article_the_content_is_what_the_rules_for_articles_take() -> None
     assert "The chain" not in text
 
 
+def test_who_is_quoted_is_content() -> None:
+    quote = "<blockquote><p>Lay it dry.</p><footer>Ada Berg, in <cite>The Strait</cite></footer></blockquote>"
+    text = item_main(f"<main><article><h1>How to lay a rope</h1><p>{PROSE}</p>{quote}<p>{PROSE}</p></article></main>")
+    assert "Ada Berg, in The Strait" in text
+
+
 def test_of_a_forum_a_post_that_others_quote_is_content_once() -> None:
     quote = f"<blockquote><p>Answer 1: {PROSE}</p></blockquote>"
     posts = "".join(

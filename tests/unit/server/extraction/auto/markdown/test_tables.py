@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scrapy_ext.server.extraction.auto import extract_more
 from scrapy_ext.server.extraction.auto.markdown.parts import MAX_COLUMNS
 from tests.support.markdown import read
@@ -32,6 +34,25 @@ def test_cells_that_span_are_in_their_first_place() -> None:
         ["", "5", "", "6"],
         ["7", "8", "9", "10"],
     ]
+
+
+@pytest.mark.parametrize("rows", ["0", "9", "99999"])
+def test_cells_span_no_more_than_their_group(rows: str) -> None:
+    html = (
+        f"<table><thead><tr><th>a<th>b<tbody><tr><td rowspan={rows}>1<td>2<tr><td>3"
+        "<tbody><tr><td>4<td>5<tfoot><tr><td>6<td>7</table>"
+    )
+    assert _rows(html) == [["a", "b"], ["1", "2"], ["", "3"], ["4", "5"], ["6", "7"]]
+
+
+def test_cells_span_rows_without_cells_of_their_own() -> None:
+    html = "<table><tr><th>a<th>b<tr><td rowspan=2>1<td rowspan=2>2<tr></tr><tr><td>3<td>4</table>"
+    assert _rows(html) == [["a", "b"], ["1", "2"], ["3", "4"]]
+
+
+def test_a_head_is_first_and_a_foot_last() -> None:
+    html = "<table><tfoot><tr><td>sum<td>3</tfoot><tbody><tr><td>1<td>2</tbody><thead><tr><th>a<th>b</thead></table>"
+    assert _rows(html) == [["a", "b"], ["1", "2"], ["sum", "3"]]
 
 
 def test_rows_of_unequal_length_are_filled() -> None:
