@@ -121,8 +121,10 @@ _OF_HEAD: Final = frozenset({
 #: Signs of links to the heading that they are in, the elements that have them, and how far around.
 _HEADING_SIGNS: Final = frozenset({"¶", "#", "§", "🔗", "🔗\ufe0e", "⚓", "⚓\ufe0e", "\uf0c1"})
 _LONGEST_SIGN: Final = 10
-_WITH_SIGNS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt"})
-_AROUND_SIGN: Final = 3
+_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt"})
+_IN_HEADING: Final = 3
+#: Elements below a heading that are looked at.
+_FOLDED: Final = 100
 #: Longer values are images or data of scripts, or an attack.
 MAX_VALUE_LENGTH: Final = 10_000
 #: Characters that a tree cannot hold; those of them that are one byte are searched much faster.
@@ -307,8 +309,8 @@ def _strip_heading_signs(tree: HtmlElement) -> None:
     for link in list(tree.iter("a")):
         text = link.text
         if text and len(text) < _LONGEST_SIGN and not len(link) and text.strip() in _HEADING_SIGNS:
-            around = islice(link.iterancestors(), _AROUND_SIGN)
-            if "#" in link.get("href", "") and any(node.tag in _WITH_SIGNS for node in around):
+            around = islice(link.iterancestors(), _IN_HEADING)
+            if "#" in link.get("href", "") and any(node.tag in _HEADINGS for node in around):
                 link.drop_tree()
 
 
@@ -334,7 +336,8 @@ def _take_scripts(tree: HtmlElement) -> list[Script]:
 class Outline:
     """The elements of a tree in document order, the root at position 0.
 
-    It has the text and attributes of the tree as they were when it was made, and is not changed with it.
+    It has the text and attributes of the tree as they were when it was made, and is not changed with it. A button in a
+    heading that folds the text below in and out is the heading's text, and has the tag ``span``.
     """
 
     __slots__ = ("attributes", "ends", "nodes", "order", "parents", "tags", "tails", "texts")
@@ -351,6 +354,29 @@ class Outline:
         self.parents: list[int] = [-1, *(order[node.getparent()] for node in nodes[1:])]
         #: The positions after the last element inside of each.
         self.ends = _ends(self.parents)
+        for position in [position for position, tag in enumerate(self.tags) if tag == "button"]:
+            if self._is_head_of_text(position):
+                self.tags[position] = "span"
+
+    def _is_head_of_text(self, button: int) -> bool:
+        """Return whether a button in a heading folds a text in and out, rather than a menu of links."""
+        inside = takewhile(lambda at: self.tags[at] != "a", islice(self.around(button), 1, _IN_HEADING + 1))
+        heading = next((at for at in inside if self.tags[at] in _HEADINGS), -1)
+        for box in islice(self.around(heading), _IN_HEADING):
+            below = range(self.ends[box], min(self.ends[self.parents[box]], self.ends[box] + _FOLDED))
+            if below:
+                return 2 * self._length(below, in_links=True) <= self._length(below)
+        return False
+
+    def _length(self, part: range, *, in_links: bool = False) -> int:
+        """Return the number of characters right in the elements of a part, of all or of links alone."""
+        length = end_of_link = 0
+        for at in part:
+            if self.tags[at] == "a":
+                end_of_link = max(end_of_link, self.ends[at])
+            if at < end_of_link or not in_links:
+                length += len((self.texts[at] or "").strip())
+        return length
 
     def children(self, position: int) -> Iterator[int]:
         """Yield the positions of the children of an element."""

@@ -72,6 +72,7 @@ def test_what_is_set_into_the_text_is_not_of_it(part: str) -> None:
         ("<p>___</p>", "___"),
         ("<h2 id='social-shopping'>What social shopping is</h2>", "What social shopping is"),
         ("<ul><li>One oar</li><li>Two <a href='/a'>anchors</a> of iron</li></ul>", "One oar\nTwo anchors of iron"),
+        ("<h3><button>Is it fast?</button></h3><div>It is new, too.</div>", "Is it fast?\n\nIt is new, too."),
         ("<blockquote><p>It is quieter than I am.</p></blockquote>", "It is quieter than I am."),
         (
             "<blockquote><p>It is quieter than I am.</p><footer>Ada Berg, <cite>Straits</cite></footer></blockquote>",

@@ -136,6 +136,39 @@ def test_of_an_article_the_content_is_what_the_rules_for_articles_take() -> None
     assert "The chain" not in text
 
 
+def _folded(head: str, below: str) -> str:
+    return "".join(
+        f'<div class="accordion-item">{head.format(number)}<div class="collapse">{below.format(number)}</div></div>'
+        for number in range(1, 5)
+    )
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "<h3><button aria-expanded='false'>How strong is rope {}?</button></h3>",
+        "<h2 class='accordion-header'><span><button type='button'><b>How strong</b> is rope {}?</button></span></h2>",
+        "<dl><dt><button><span>How strong is rope {}?</span><svg></svg></button></dt></dl>",
+    ],
+)
+def test_a_question_that_folds_its_answer_is_content(head: str) -> None:
+    answers = _folded(head, f"<p>Of rope {{}} it can be said: {PROSE}</p>")
+    for body in (f"<main><h1>Questions</h1>{answers}</main>", f"<main><h1>Ropes</h1><p>{PROSE}</p>{answers}</main>"):
+        text = item_main(body)
+        found = [at for number in range(1, 5) for at in (f"is rope {number}?", f"Of rope {number} it")]
+        assert sorted(text.index(each) for each in found) == [text.index(each) for each in found]
+
+
+def test_a_heading_that_folds_a_menu_is_no_content() -> None:
+    menus = _folded(
+        "<h5><button>Range {}</button></h5>", "<ul><li><a href='/{0}'>Ropes of range number {0}</a></li></ul>"
+    )
+    text = item_main(
+        f"<div class='menu'>{menus}</div><main><h1>How to lay a rope</h1><p>{PROSE}</p><p>{PROSE}</p></main>"
+    )
+    assert "Range" not in text
+
+
 def test_who_is_quoted_is_content() -> None:
     quote = "<blockquote><p>Lay it dry.</p><footer>Ada Berg, in <cite>The Strait</cite></footer></blockquote>"
     text = item_main(f"<main><article><h1>How to lay a rope</h1><p>{PROSE}</p>{quote}<p>{PROSE}</p></article></main>")
