@@ -300,6 +300,17 @@ _MANY: Final = 6
 #: Groups of rows, and their order; rows outside of one count as a body.
 _GROUPS: Final = {"thead": 0, "tbody": 1, "tfoot": 2}
 _CELLS: Final = frozenset({"td", "th"})
+#: Roles of elements that make a table of other elements, and what they are in one.
+_ROLES: Final = {
+    "table": "table", "grid": "table", "rowgroup": "tbody", "row": "tr", "cell": "td", "gridcell": "td",
+    "columnheader": "th", "rowheader": "th",
+}  # fmt: skip
+
+
+def part_of_table(outline: Outline, position: int) -> str:
+    """Return the tag of an element, or that of the part of a table which it is by its role."""
+    role = outline.attributes[position].get("role")
+    return outline.tags[position] if role is None else _ROLES.get(role.strip().lower(), outline.tags[position])
 
 
 class Grid(NamedTuple):
@@ -311,7 +322,7 @@ class Grid(NamedTuple):
     caption: int | None
 
     def is_header(self, cell: int | None) -> bool:
-        return cell is not None and self.outline.tags[cell] == "th"
+        return cell is not None and part_of_table(self.outline, cell) == "th"
 
 
 def grid_of(outline: Outline, position: int) -> Grid | None:
@@ -326,7 +337,7 @@ def grid_of(outline: Outline, position: int) -> Grid | None:
     if grid is None or len(grid[0]) < 2:
         return None
     first = filled[0]
-    is_header = first.group == "thead" or all(outline.tags[cell] == "th" for cell in first.cells)
+    is_header = first.group == "thead" or all(part_of_table(outline, cell) == "th" for cell in first.cells)
     return Grid(outline, grid, is_header, caption)
 
 
@@ -342,18 +353,18 @@ def _rows_of(outline: Outline, position: int) -> tuple[int | None, list[_Row]]:
     """Return the caption and the rows."""
     caption, groups = None, list[tuple[str, list[int]]]()
     for child in outline.children(position):
-        tag = outline.tags[child]
+        tag = part_of_table(outline, child)
         if tag == "caption":
             caption = child
         elif tag in _GROUPS:
-            groups.append((tag, [row for row in outline.children(child) if outline.tags[row] == "tr"]))
+            groups.append((tag, [row for row in outline.children(child) if part_of_table(outline, row) == "tr"]))
         elif tag == "tr":
             if not groups or groups[-1][0]:
                 groups.append(("", []))
             groups[-1][1].append(child)
     groups.sort(key=lambda group: _GROUPS.get(group[0], 1))
     rows = [
-        _Row(tag, [cell for cell in outline.children(row) if outline.tags[cell] in _CELLS], len(group) - at)
+        _Row(tag, [cell for cell in outline.children(row) if part_of_table(outline, cell) in _CELLS], len(group) - at)
         for tag, group in groups
         for at, row in enumerate(group)
     ]
@@ -364,7 +375,7 @@ def _is_data(outline: Outline, position: int, rows: list[_Row]) -> bool:
     inside = outline.tags[position + 1 : outline.ends[position]]
     if not _LAYOUT.isdisjoint(inside):
         return False
-    if "th" in inside or "thead" in inside:
+    if "th" in inside or "thead" in inside or outline.tags[position] != "table":
         return True
     if len(rows) < 2:
         return False

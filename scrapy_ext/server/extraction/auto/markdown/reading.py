@@ -10,13 +10,18 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from scrapy_ext.server.extraction.auto.markdown.containers import (
+    Container,
+    Numbering,
+    join_definition,
+    without_empty,
+)
 from scrapy_ext.server.extraction.auto.markdown.document import (
     MAX_NESTING,
     PLAIN,
     Block,
     CodeBlock,
     Heading,
-    ListBlock,
     Paragraph,
     Quote,
     Rule,
@@ -37,6 +42,7 @@ from scrapy_ext.server.extraction.auto.markdown.parts import (
     grid_of,
     image_of,
     lowered,
+    part_of_table,
     raised,
 )
 from scrapy_ext.server.extraction.auto.page import Page
@@ -59,7 +65,6 @@ _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _LISTS: Final = frozenset({"ul", "ol", "menu", "dir", "dl"})
 _MAIL = re.compile(r"mailto:[\w.+%-]{1,100}@[\w.-]{1,200}", re.ASCII)
 _LARGEST_NUMBER: Final = 999_999_999
-_SIGN: Final = ":"
 #: Elements whose text is not read, and which are between the words around them.
 _CONTROLS: Final = frozenset({"input", "select", "textarea", "iframe"})
 _SPACE: Final = Span(SpanKind.TEXT, " ")
@@ -81,27 +86,6 @@ class MarkdownOptions(NamedTuple):
     hidden: bool = True
 
 
-class _Container:
-    """A quote, a list or an item that has begun, with the blocks or items in it."""
-
-    __slots__ = ("blocks", "cost", "items", "kind", "start", "term")
-
-    def __init__(self, kind: str, cost: int = 0, start: int | None = None) -> None:
-        self.kind, self.cost, self.start = kind, cost, start
-        self.blocks: list[Block] = []
-        self.items: list[list[Block]] = []
-        #: Whether the last item of a definition list has only terms so far.
-        self.term = False
-
-    def add(self, block: Block) -> None:
-        if self.kind != "list":
-            self.blocks.append(block)
-        elif self.items:
-            self.items[-1].append(block)
-        else:
-            self.items.append([block])
-
-
 class Reader:
     """Reader of a page. ``blocks`` returns its document."""
 
@@ -109,7 +93,7 @@ class Reader:
         self._page, self._outline, self._displays = page, page.outline, page.displays
         self._selection, self._options = selection, options
         self._left = MAX_LENGTH
-        self._root = _Container("root")
+        self._root = Container("root")
         self._containers = [self._root]
         self._nesting = 0
         self._spans: list[Span] = []
@@ -127,7 +111,7 @@ class Reader:
         root = 0 if body is None else self._page.order[body]
         self._walk(root)
         self._flush()
-        return _without_empty(self._root.blocks)
+        return without_empty(self._root.blocks)
 
     def _walk(self, root: int) -> None:
         outline = self._outline
@@ -162,7 +146,7 @@ class Reader:
 
     def _takes_whole(self, position: int) -> bool:
         """Take an element with all that is in it; return False for one that is read part by part."""
-        match self._outline.tags[position]:
+        match part_of_table(self._outline, position):
             case "br":
                 self._take_break()
             case "img":
@@ -191,9 +175,9 @@ class Reader:
         if tag == "blockquote":
             return self._begun_container("quote", 1)
         if tag in _LISTS:
-            return self._begun_container("list", 2, self._start_of(position) if tag == "ol" else None)
+            return self._begun_container("list", 2, self._numbering_of(position) if tag == "ol" else None)
         if tag == "li":
-            return self._begun_item()
+            return self._begun_item(position)
         if tag in ("dt", "dd"):
             return self._begun_definition(is_term=tag == "dt")
         return self._flush
@@ -270,10 +254,10 @@ class Reader:
 
         return finish
 
-    def _begun_container(self, kind: str, cost: int, start: int | None = None) -> Callable[[], None]:
+    def _begun_container(self, kind: str, cost: int, numbering: Numbering | None = None) -> Callable[[], None]:
         if self._nesting + cost > MAX_NESTING:
             return self._flush
-        container = _Container(kind, cost, start)
+        container = Container(kind, cost, numbering)
         self._containers.append(container)
         self._nesting += cost
         heading, self._heading = self._heading, None
@@ -284,17 +268,17 @@ class Reader:
             self._nesting -= cost
             self._heading = heading
             if kind == "list":
-                items = [kept for item in container.items if (kept := _without_empty(item))]
-                if items:
-                    self._add(ListBlock(items, container.start))
-            elif blocks := _without_empty(container.blocks):
+                for block in container.lists():
+                    self._add(block)
+            elif blocks := without_empty(container.blocks):
                 self._add(Quote(blocks))
 
         return finish
 
-    def _begun_item(self) -> Callable[[], None]:
-        if self._containers[-1].kind == "list":
-            self._containers[-1].items.append([])
+    def _begun_item(self, position: int) -> Callable[[], None]:
+        container = self._containers[-1]
+        if container.kind == "list":
+            container.begin_item(self._number(position, "value") if container.numbering else None)
         return self._flush
 
     def _begun_definition(self, *, is_term: bool) -> Callable[[], None]:
@@ -303,7 +287,7 @@ class Reader:
             return self._flush
         if is_term:
             if not container.term or not container.items:
-                container.items.append([])
+                container.begin_item()
             container.term = True
             return self._begun_term()
         begins = container.term and container.items and len(container.items[-1]) > 0
@@ -314,7 +298,7 @@ class Reader:
         def finish() -> None:
             self._flush()
             if begins:
-                _join_definition(item, terms)
+                join_definition(item, terms)
 
         return finish
 
@@ -328,10 +312,18 @@ class Reader:
 
         return finish
 
-    def _start_of(self, position: int) -> int:
-        stated = whole_number(self._outline.attributes[position].get("start", "1").strip(), 9)
-        size = self._outline.ends[position] - position
-        return 1 if stated is None or stated + size > _LARGEST_NUMBER else stated
+    def _numbering_of(self, position: int) -> Numbering:
+        outline = self._outline
+        step = -1 if "reversed" in outline.attributes[position] else 1
+        usual = 1 if step > 0 else sum(outline.tags[child] == "li" for child in outline.children(position))
+        first = self._number(position, "start")
+        return Numbering(usual if first is None else first, step)
+
+    def _number(self, position: int, name: str) -> int | None:
+        """Return the number in an attribute; None for one that Markdown cannot have."""
+        number = whole_number(self._outline.attributes[position].get(name, "").strip(), 9)
+        size = len(self._outline.tags) - position
+        return None if number is None or number + size > _LARGEST_NUMBER else number
 
     # ── what is taken whole ──
 
@@ -480,30 +472,6 @@ class Reader:
     def _add(self, block: Block) -> None:
         self._left -= _OF_BLOCK
         self._containers[-1].add(block)
-
-
-def _join_definition(item: list[Block], terms: int) -> None:
-    """Put a definition of one paragraph behind its term: ``**term**: definition``."""
-    if len(item) <= terms:
-        return
-    term, definition = item[terms - 1], item[terms]
-    if not isinstance(term, Paragraph) or not isinstance(definition, Paragraph):
-        return
-    last = term.spans[-1]
-    sign = "" if last.text.endswith((_SIGN, "：", "?", "!")) else _SIGN
-    between = Span(SpanKind.TEXT, f"{sign} ", PLAIN)
-    item[terms - 1 : terms + 1] = [Paragraph(settled([*term.spans, between, *definition.spans]))]
-
-
-def _without_empty(blocks: list[Block]) -> list[Block]:
-    """Return blocks without rules that set nothing apart."""
-    found: list[Block] = []
-    for block in blocks:
-        if not isinstance(block, Rule) or (found and not isinstance(found[-1], Rule)):
-            found.append(block)
-    while found and isinstance(found[-1], Rule):
-        found.pop()
-    return found
 
 
 __all__ = ["MAX_LENGTH", "CodeBlock", "MarkdownOptions", "Reader", "Style"]

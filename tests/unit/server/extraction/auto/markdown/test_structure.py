@@ -33,6 +33,24 @@ def test_lists_keep_nesting_and_numbers() -> None:
     assert all_of(html) == "- a\n  - b\n  - c\n- d\n\n3. x\n\n4. y\n\n   z\n"
 
 
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ("<ol><li value=5>a<li>b</ol>", "5. a\n6. b\n"),
+        ("<ol reversed><li>a<li>b<ol><li>c</ol><li>d</ol>", "3. a\n\n2) b\n   1. c\n\n1. d\n"),
+        ("<ol reversed start=10><li>a<li>b</ol>", "10. a\n\n9) b\n"),
+        ("<ol start=4><li>a<li value=9>b<li>c<li value=x>d</ol>", "4. a\n\n9) b\n10) c\n11) d\n"),
+        ("<ol start=0><li>a<li><li>b</ol>", "0. a\n1. b\n"),
+        ("<ol start=-3><li>a<li value=99999999999>b</ol>", "1. a\n2. b\n"),
+        ("<ul><li value=7>a</ul>", "- a\n"),
+    ],
+)
+def test_items_keep_the_numbers_that_the_page_gives_them(html: str, markdown: str) -> None:
+    assert all_of(html) == markdown
+    starts = [block[1] for block in read(markdown) if block[0] == "list"]
+    assert len(starts) == markdown.count("\n\n") + 1
+
+
 def test_lists_that_follow_each_other_stay_apart() -> None:
     assert all_of("<ul><li>a</ul><ul><li>b</ul><ol><li>c</ol><ol><li>d</ol>") == "- a\n\n* b\n\n1. c\n\n1) d\n"
     assert [block[0] for block in read(all_of("<ul><li>a</ul>" * 4))] == ["list"] * 4

@@ -50,6 +50,15 @@ def test_cells_span_rows_without_cells_of_their_own() -> None:
     assert _rows(html) == [["a", "b"], ["1", "2"], ["3", "4"]]
 
 
+def test_roles_make_a_table_of_other_elements() -> None:
+    def row(role: str, *cells: str) -> str:
+        return "<div role=row>" + "".join(f"<span role={role}>{cell}</span>" for cell in cells) + "</div>"
+
+    rows = f"<div role=rowgroup>{row('columnheader', 'a', 'b')}</div>{row('cell', '1', '2')}{row('gridcell', '3', '4')}"
+    for role in ("table", "grid"):
+        assert _rows(f"<div role={role}>{rows}</div>") == [["a", "b"], ["1", "2"], ["3", "4"]]
+
+
 def test_a_head_is_first_and_a_foot_last() -> None:
     html = "<table><tfoot><tr><td>sum<td>3</tfoot><tbody><tr><td>1<td>2</tbody><thead><tr><th>a<th>b</thead></table>"
     assert _rows(html) == [["a", "b"], ["1", "2"], ["sum", "3"]]
