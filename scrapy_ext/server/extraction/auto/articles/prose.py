@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set as AbstractSet
-from itertools import islice
 from math import inf
 from typing import Final
 
@@ -57,8 +56,6 @@ MAX_CONTROL: Final = 12
 MAX_BUTTON: Final = 60
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)]*(?:\s|$)")
 _QUOTED: Final = frozenset({"table", "pre", "blockquote"})
-#: Elements between a quote and the part that says who is quoted.
-_FROM_QUOTE: Final = 3
 _ROLES: Final = frozenset({
     "navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alert", "menu", "menubar",
     "tablist", "toolbar", "button", "form",
@@ -137,7 +134,7 @@ class ArticleBox:
                 return False
             return self._is_talk[self._names[position]] and node not in self._focus.path
         if tag in _NEVER:
-            return not self._is_source(position, tag)
+            return True
         if tag in ("form", "header", "figure"):
             return not self._has_text(position, mass, whole)
         if tag not in BLOCKS:
@@ -160,17 +157,6 @@ class ArticleBox:
         if self._is_teaser[names] and not self._begins_text(position):
             return True
         return (tag not in HEADINGS and self._is_about_it[names]) or self._is_other[names]
-
-    def _is_source(self, position: int, tag: str) -> bool:
-        """Return whether a part says who is quoted: the footer of a quote, or the caption of a figure that is one."""
-        tags = self.outline.tags
-        if tag not in ("footer", "figcaption"):
-            return False
-        around = {tags[at]: at for at in islice(self.outline.around(position), 1, _FROM_QUOTE + 1)}
-        if tag == "footer":
-            return "blockquote" in around
-        figure = around.get("figure")
-        return figure is not None and "blockquote" in tags[figure : self.outline.ends[figure]]
 
     def _begins_text(self, position: int) -> bool:
         """Return whether a part named as a teaser is right in the text of the article, and leads to no other page."""

@@ -168,8 +168,7 @@ class _Inherited:
         words = box.words or 1
         self.sums = (_log(box.words), box.link_words / words, words / (box.blocks or 1))
         self.names = own | (above.names if above else 0)
-        tag = "" if _is_source(box) else box.tag
-        part = _PART_BITS.get(tag, 0) | _PART_BITS.get(_ROLES.get(box.attributes.get("role") or "", ""), 0)
+        part = _PART_BITS.get(box.tag, 0) | _PART_BITS.get(_ROLES.get(box.attributes.get("role") or "", ""), 0)
         self.parts = part | (above.parts if above else 0)
         # Of the repeated boxes around it the one with the most siblings, and of equals the innermost.
         self.twins, self.twin_words = (above.twins, above.twin_words) if above else (0, 0)
@@ -185,11 +184,6 @@ class _Inherited:
                 around, at = around.above, at + 1
             numbers += around.sums
         return numbers
-
-
-def _is_source(box: Box) -> bool:
-    """Return whether a box is the footer of a quote, which says who is quoted, rather than one of the page."""
-    return box.tag == "footer" and box.parent is not None and box.parent.tag == "blockquote"
 
 
 def _flags_of(bits: tuple[int, ...]) -> Callable[[int, int], tuple[float, ...]]:

@@ -169,12 +169,6 @@ def test_a_heading_that_folds_a_menu_is_no_content() -> None:
     assert "Range" not in text
 
 
-def test_who_is_quoted_is_content() -> None:
-    quote = "<blockquote><p>Lay it dry.</p><footer>Ada Berg, in <cite>The Strait</cite></footer></blockquote>"
-    text = item_main(f"<main><article><h1>How to lay a rope</h1><p>{PROSE}</p>{quote}<p>{PROSE}</p></article></main>")
-    assert "Ada Berg, in The Strait" in text
-
-
 def test_of_a_forum_a_post_that_others_quote_is_content_once() -> None:
     quote = f"<blockquote><p>Answer 1: {PROSE}</p></blockquote>"
     posts = "".join(
