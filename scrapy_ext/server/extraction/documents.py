@@ -9,11 +9,12 @@
 * An image, a video, a sound, an archive and other binary data has no text, by HTTP as in the browser: 521. It is known
   by bytes that no text has, at its begin; one that is declared as text, by its signature as well.
 
-Files that Chromium shows in a viewer of its own: what it shows is no page of the site.
+Files of text, which Chromium shows in a viewer of its own: what it shows is no page of the site.
 
 * An image, a video or a sound is refused, except for a screenshot: its HTML is empty, or has the player alone.
 * Of JSON, XML and plain text, ``browserHtml`` is the text of the file, as it is by HTTP. Items and Markdown are not
-  made of JSON and XML.
+  made of JSON and XML, and of plain text with its lines. By HTTP, the declared type says what a file is, unless it
+  begins as a page; a feed or a sitemap is known by its first element as well.
 * XML with a style sheet that applies, XHTML and SVG are pages. XHTML that is not well-formed is the text of the file:
   Chromium shows the error and the part before it.
 """
@@ -21,6 +22,7 @@ Files that Chromium shows in a viewer of its own: what it shows is no page of th
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Final
 
 from scrapy_ext.api.extraction import ExtractRequest
@@ -47,6 +49,16 @@ _XML_VIEWER: Final = '<style id="xml-viewer-style">'
 _TEXT_VIEWER: Final = re.compile(r'<html><head>(?:<meta [^>]*>)*</head><body><pre(?: style="[^"]*")?>')
 _FAULT: Final = "<parsererror"
 _SEARCHED_OF_VIEWER: Final = 2000
+
+#: The first element of XML, behind its declaration and comments.
+_ROOT: Final = re.compile(
+    r"[\s\ufeff]*(?:(?:<\?xml[^>]{0,500}>|<!--(?:(?!-->).){0,2000}-->|<!DOCTYPE[^>\[]{0,500}>)\s*){0,20}"
+    r"<([a-z][\w:.-]{0,60})",
+    re.DOTALL | re.IGNORECASE,
+)
+#: Those of feeds and sitemaps, which are often declared as HTML.
+_FEEDS: Final = frozenset({"rss", "feed", "rdf:rdf", "urlset", "sitemapindex", "opml"})
+_PAGE_BEGIN: Final = re.compile(r"[\s\ufeff]*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
 JSON: Final = "JSON"
 XML: Final = "XML"
@@ -93,6 +105,27 @@ def viewed_kind(content_type: str | None, html: str) -> str:
             return TEXT if kind in _PAGES else XML
         return ""
     return TEXT if kind not in _PAGES and _TEXT_VIEWER.match(start) else ""
+
+
+def kind_of_text(content_type: str | None, text: str) -> str:
+    """Return :data:`JSON`, :data:`XML` or :data:`TEXT` for an answer by HTTP that is a file of these; "" for a page."""
+    kind = type_of(content_type)
+    root = _ROOT.match(text)
+    name = root[1].lower() if root else ""
+    if name in _FEEDS:
+        return XML
+    if kind in _PAGES or _PAGE_BEGIN.match(text) or name == "html":
+        return ""
+    if _JSON.fullmatch(kind):
+        return JSON
+    if _XML.fullmatch(kind):
+        return XML if name else ""
+    return TEXT if kind.startswith("text/") else ""
+
+
+def shown_text(text: str) -> str:
+    """Return the page that shows a plain text with its lines, as browsers do."""
+    return f"<html><body><pre>\n{escape(text, quote=False)}</pre></body></html>"
 
 
 #: Kinds of automatic extraction that a PDF has.
@@ -147,11 +180,8 @@ class UnshownFileError(ExtractionError):
 
 
 def refuse_viewed(url: str, viewed: str, kind: str) -> None:
-    """Raise for a file in a viewer of the browser where the requested kind needs a page.
-
-    The viewer of plain text has no text of its own.
-    """
-    if viewed not in ("", "text"):
+    """Raise for JSON or XML where the requested kind needs a page."""
+    if viewed not in ("", TEXT):
         raise permanent(
             f"{url} is {viewed}, which is not a page, and {kind} is made of pages only.",
             remedy="Request browserHtml for its text, or httpResponseBody for the file.",

@@ -38,9 +38,11 @@ from scrapy_ext.server.extraction.documents import (
     binary_problem,
     is_of_pdf,
     is_pdf,
+    kind_of_text,
     not_of_pdf,
     plan_by_http,
     refuse_viewed,
+    shown_text,
 )
 from scrapy_ext.server.extraction.measures import BrowserFigures, ExtractionMetrics
 from scrapy_ext.server.extraction.outgoing import agent_of
@@ -302,7 +304,8 @@ class ExtractionService:
             if not is_pdf(fetched.content_type, fetched.body):
                 if problem := binary_problem(fetched.url, fetched.content_type, fetched.body):
                     raise problem
-                html = await in_data_thread(_decode, fetched)
+                viewed, html = await in_data_thread(_page_of, fetched)
+                refuse_viewed(fetched.url, viewed, kind or MARKDOWN)
                 await self._add_made(result, request, html, caller)
             elif kind is None or is_of_pdf(kind):
                 await self._add_made(result, request, "", caller, pdf=fetched.body)
@@ -427,10 +430,13 @@ def _markdown_options(request: ExtractRequest) -> dict[str, Any] | None:
     return {name: value for name, value in request.markdown_options.items() if name != "extractFrom"}
 
 
-def _decode(fetched: HttpResult) -> str:
+def _page_of(fetched: HttpResult) -> tuple[str, str]:
+    """Return the kind of a file of text, or "", and the page that shows it."""
     from scrapy_ext.server.extraction.encodings import text_of
 
-    return text_of(fetched.content_type, fetched.body, fetched.url)
+    text = text_of(fetched.content_type, fetched.body, fetched.url)
+    viewed = kind_of_text(fetched.content_type, text)
+    return viewed, shown_text(text) if viewed else text
 
 
 _ATTRIBUTES: dict[str, Any] = {field.encode_name: field.name for field in msgspec.structs.fields(ExtractResult)}

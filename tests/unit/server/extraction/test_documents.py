@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from scrapy_ext.api.extraction import ExtractRequest
-from scrapy_ext.server.extraction.documents import UnshownFileError, binary_problem, is_pdf, plan_by_http
+from scrapy_ext.server.extraction.documents import (
+    UnshownFileError,
+    binary_problem,
+    is_pdf,
+    kind_of_text,
+    plan_by_http,
+    shown_text,
+)
 from scrapy_ext.server.extraction.plan import PagePlan, plan
 from scrapy_ext.server.net.pool import ProxyPool
 
@@ -66,6 +73,53 @@ def test_binary_data_has_no_text(content_type, body, words):
     else:
         assert problem is not None
         assert f"{URL} {words} which is not a page." in str(problem)
+
+
+RSS = '<?xml version="1.0"?>\n<!-- made by <a> tool --><rss version="2.0"><channel><title>News</title></channel></rss>'
+XHTML = '<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0"><html><body><p>a page</p></body></html>'
+
+
+@pytest.mark.parametrize(
+    ("content_type", "text", "kind"),
+    [
+        ("application/rss+xml; charset=utf-8", RSS, "XML"),
+        ("text/xml", RSS, "XML"),
+        ("text/html", RSS, "XML"),
+        (None, "\ufeff<feed xmlns='http://www.w3.org/2005/Atom'></feed>", "XML"),
+        ("text/plain", "<urlset></urlset>", "XML"),
+        ("application/xml", "<book><title>a</title></book>", "XML"),
+        ("application/xhtml+xml", "<book>no page, but declared as one</book>", ""),
+        ("application/xml", XHTML, ""),
+        ("text/html", "<?xml version='1.0'?><div>a part of a page</div>", ""),
+        ("text/html", "<p>a <rss> in a page</p>", ""),
+        ("image/svg+xml", "<svg></svg>", ""),
+        ("application/xml", "no XML at all", ""),
+        ("application/json", '{"a": "<rss>"}', "JSON"),
+        ("application/ld+json", "[]", "JSON"),
+        ("application/json", " <!doctype html><p>Not found</p>", ""),
+        ("text/plain; charset=utf-8", "a\nb <b>c</b>", "text"),
+        ("text/markdown", "# a", "text"),
+        ("text/csv", "a,b", "text"),
+        ("text/plain", "<!-- saved --><!DOCTYPE html><html><p>a page</p></html>", ""),
+        ("text/html", "a text", ""),
+        (None, "a text", ""),
+        ("", "", ""),
+        ("application/octet-stream", "a text", ""),
+    ],
+)
+def test_files_of_text_are_known_by_their_type_and_begin(content_type, text, kind):
+    assert kind_of_text(content_type, text) == kind
+
+
+@pytest.mark.parametrize(
+    "text", ["<!---->" * 100_000, "<!--" * 100_000, "<?xml " * 100_000, " " * 1_000_000, "<!DOCTYPE" * 9]
+)
+def test_the_begin_of_a_hostile_text_is_read_in_bounds(text):
+    assert kind_of_text("text/plain", text) == "text"
+
+
+def test_a_text_is_shown_with_its_signs():
+    assert shown_text("\n<b>&amp;</b>") == "<html><body><pre>\n\n&lt;b&gt;&amp;amp;&lt;/b&gt;</pre></body></html>"
 
 
 def by_http(**fields):

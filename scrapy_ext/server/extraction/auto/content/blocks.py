@@ -22,9 +22,10 @@ INLINE: Final = frozenset({
     "i", "img", "ins", "kbd", "label", "mark", "nobr", "picture", "q", "s", "samp", "small",
     "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 })  # fmt: skip
-_UNREAD: Final = frozenset(
-    {"head", "title", "meta", "link", "script", "style", "base", "iframe", "audio", "video", "canvas"}
-)
+_UNREAD: Final = frozenset({
+    "head", "title", "meta", "link", "script", "style", "base", "iframe", "audio", "video", "canvas", "noframes",
+    "noembed",
+})  # fmt: skip
 #: Placeholder of a line break within a block, while other white space is collapsed.
 _BREAK: Final = "\ufdd0"
 #: Names of texts for screen readers, which say what others see as stars, colours or a line through a price.
