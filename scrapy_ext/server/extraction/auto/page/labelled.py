@@ -176,12 +176,19 @@ def _is_control(cell: HtmlElement) -> bool:
 
 
 def _pair(term: HtmlElement, *values: HtmlElement, listed: bool) -> Iterator[Pair]:
-    label = label_of(_without_help(term, node_text(term, MAX_LABEL_LENGTH + 1)))
-    if 1 < len(label) <= MAX_LABEL_LENGTH:
+    text = node_text(term, MAX_LABEL_LENGTH + 1)
+    label = label_of(_without_help(term, text))
+    if 1 < len(label) <= MAX_LABEL_LENGTH and not _is_button(term, text):
         text, *more = (node_text(value, MAX_VALUE_LENGTH) for value in values)
         # Options to choose from are not a property of the product.
         if text and next(values[0].iter("select", "option"), None) is None:
             yield Pair(label, text, values[0], listed, tuple(filter(None, more)))
+
+
+def _is_button(term: HtmlElement, text: str) -> bool:
+    """Return whether a term is a button, which folds the part below it in and out."""
+    button = next(term.iter("button"), None)
+    return button is not None and node_text(button, MAX_LABEL_LENGTH + 1) == text
 
 
 def _without_help(term: HtmlElement, text: str) -> str:

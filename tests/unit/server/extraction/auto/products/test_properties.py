@@ -69,3 +69,12 @@ def test_rows_in_a_part_of_properties_below_another_heading_are_no_properties() 
 )
 def test_a_rating_without_a_scale_behind_a_name_is_of_that(line: str, value: float | None) -> None:
     assert product(f"<p>{line}</p>").get("aggregateRating", {}).get("ratingValue") == value
+
+
+def test_terms_that_fold_a_part_in_and_out_are_no_properties() -> None:
+    table = "<table><tr><th>Power</th><td>2200 W</td></tr><tr><th>Weight</th><td>1.2 kg</td></tr></table>"
+    parts = {"Care": "<p>Wipe it with a cloth.</p>", "Technical data": table, "Guarantee": "<p>Two years</p>"}
+    terms = "".join(f"<dt><button><span>{term}</span></button></dt><dd>{part}</dd>" for term, part in parts.items())
+    for part in (f"<dl>{terms}</dl>", f"<dl><dt>Power <button>?</button></dt><dd>2200 W</dd></dl>{table}"):
+        found = product(part)["additionalProperties"]
+        assert sorted({(each["name"], each["value"]) for each in found}) == [("Power", "2200 W"), ("Weight", "1.2 kg")]
