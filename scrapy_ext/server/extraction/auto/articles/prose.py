@@ -8,7 +8,7 @@ from math import inf
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
-from scrapy_ext.server.extraction.auto.page.parsing import Outline
+from scrapy_ext.server.extraction.auto.page.outline import Outline
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, Found
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from scrapy_ext.server.extraction.auto.markdown.document import CodeBlock
 from scrapy_ext.server.extraction.auto.page import Page, one_line
-from scrapy_ext.server.extraction.auto.page.parsing import Outline
+from scrapy_ext.server.extraction.auto.page.outline import Outline
 from scrapy_ext.server.extraction.auto.page.text import code_text, whole_number
 
 if TYPE_CHECKING:

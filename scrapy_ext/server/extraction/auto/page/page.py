@@ -14,7 +14,8 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.page.labelled import LabelledPairs
 from scrapy_ext.server.extraction.auto.page.layout import between_landmarks
 from scrapy_ext.server.extraction.auto.page.markup import Markup, Thing
-from scrapy_ext.server.extraction.auto.page.parsing import Outline, parsed
+from scrapy_ext.server.extraction.auto.page.outline import Outline
+from scrapy_ext.server.extraction.auto.page.parsing import parsed
 from scrapy_ext.server.extraction.auto.page.sources import Sources
 from scrapy_ext.server.extraction.auto.page.styles import (
     Boxes,

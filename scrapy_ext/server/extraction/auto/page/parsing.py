@@ -1,4 +1,4 @@
-"""Parsing of any HTML into a tree and its outline: within bounds, without what no reader sees, the scripts apart.
+"""Parsing of any HTML into a tree: within bounds, without what no reader sees, the scripts apart.
 
 The content of declarative shadow roots of web components (``<template shadowrootmode>``) stands in the place of their
 hosts, and that of the hosts in the slots, as a browser shows them.
@@ -123,8 +123,6 @@ _HEADING_SIGNS: Final = frozenset({"¶", "#", "§", "🔗", "🔗\ufe0e", "⚓",
 _LONGEST_SIGN: Final = 10
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt"})
 _IN_HEADING: Final = 3
-#: Elements below a heading that are looked at.
-_FOLDED: Final = 100
 #: Longer values are images or data of scripts, or an attack.
 MAX_VALUE_LENGTH: Final = 10_000
 #: Characters that a tree cannot hold; those of them that are one byte are searched much faster.
@@ -322,115 +320,3 @@ def _take_scripts(tree: HtmlElement) -> list[Script]:
     ]
     etree.strip_elements(tree, "script", with_tail=False)
     return scripts
-
-
-# ── its outline: one walk over the elements that all later passes read from ──
-#
-# lxml makes a new Python string, or looks for the object of an element, at each access to an attribute, a text or a
-# parent, and a search with XPath takes as long as all these accesses together. With many passes over a page, that takes
-# longer than the passes. Here each is read once, into lists by the position of the element in the document. All
-# elements inside of one follow it, up to ``ends``, so that a pass over a part of the tree is a loop over numbers, and
-# leaving out a part is a jump.
-
-
-class Outline:
-    """The elements of a tree in document order, the root at position 0.
-
-    It has the text and attributes of the tree as they were when it was made, and is not changed with it. A button in a
-    heading that folds the text below in and out is the heading's text, and has the tag ``span``.
-    """
-
-    __slots__ = ("attributes", "ends", "nodes", "order", "parents", "tags", "tails", "texts")
-
-    def __init__(self, nodes: list[HtmlElement], attributes: list[dict[str, str]]) -> None:
-        # The nodes are kept, because lxml would otherwise create the Python object of an element anew at each access.
-        self.nodes = nodes
-        self.attributes = attributes
-        self.order = order = {node: position for position, node in enumerate(nodes)}
-        self.tags: list[str] = [node.tag for node in nodes]
-        self.texts: list[str | None] = [node.text for node in nodes]
-        self.tails: list[str | None] = [node.tail for node in nodes]
-        #: The positions of the parents; -1 for the root.
-        self.parents: list[int] = [-1, *(order[node.getparent()] for node in nodes[1:])]
-        #: The positions after the last element inside of each.
-        self.ends = _ends(self.parents)
-        for position in [position for position, tag in enumerate(self.tags) if tag == "button"]:
-            if self._is_head_of_text(position):
-                self.tags[position] = "span"
-
-    def _is_head_of_text(self, button: int) -> bool:
-        """Return whether a button in a heading folds a text in and out, rather than a menu of links."""
-        inside = takewhile(lambda at: self.tags[at] != "a", islice(self.around(button), 1, _IN_HEADING + 1))
-        heading = next((at for at in inside if self.tags[at] in _HEADINGS), -1)
-        for box in islice(self.around(heading), _IN_HEADING):
-            below = range(self.ends[box], min(self.ends[self.parents[box]], self.ends[box] + _FOLDED))
-            if below:
-                return 2 * self._length(below, in_links=True) <= self._length(below)
-        return False
-
-    def _length(self, part: range, *, in_links: bool = False) -> int:
-        """Return the number of characters right in the elements of a part, of all or of links alone."""
-        length = end_of_link = 0
-        for at in part:
-            if self.tags[at] == "a":
-                end_of_link = max(end_of_link, self.ends[at])
-            if at < end_of_link or not in_links:
-                length += len((self.texts[at] or "").strip())
-        return length
-
-    def children(self, position: int) -> Iterator[int]:
-        """Yield the positions of the children of an element."""
-        ends, child, end = self.ends, position + 1, self.ends[position]
-        while child < end:
-            yield child
-            child = ends[child]
-
-    def around(self, position: int) -> Iterator[int]:
-        """Yield the positions of an element and of those around it, from the inside."""
-        while position >= 0:
-            yield position
-            position = self.parents[position]
-
-    def pieces(self, position: int) -> Iterator[str]:
-        """Yield the texts in an element in their order, where no element inside of it has others inside."""
-        if text := self.texts[position]:
-            yield text
-        for child in range(position + 1, self.ends[position]):
-            if text := self.texts[child]:
-                yield text
-            if tail := self.tails[child]:
-                yield tail
-
-    def first_texts(self, position: int, most: int) -> list[str]:
-        """Return the first texts in an element that are no white space, without that around them."""
-        if self.ends[position] == position + 1:
-            text = self.texts[position]
-            return [stripped] if text and (stripped := text.strip()) else []
-        return list(islice((stripped for text in self.texts_in(position) if (stripped := text.strip())), most))
-
-    def texts_in(self, position: int) -> Iterator[str]:
-        """Yield the texts in an element in their order, however deep they are."""
-        if text := self.texts[position]:
-            yield text
-        begun: list[int] = []
-        for child in range(position + 1, self.ends[position]):
-            while begun and self.ends[begun[-1]] <= child:
-                if tail := self.tails[begun.pop()]:
-                    yield tail
-            if text := self.texts[child]:
-                yield text
-            begun.append(child)
-        while begun:
-            if tail := self.tails[begun.pop()]:
-                yield tail
-
-
-def _ends(parents: list[int]) -> list[int]:
-    ends = [0] * len(parents)
-    # From the end, so that the first of an element's children to come is its last one.
-    for position in range(len(parents) - 1, -1, -1):
-        end = ends[position] = ends[position] or position + 1
-        parent = parents[position]
-        if parent >= 0 and not ends[parent]:
-            ends[parent] = end
-    return ends

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_ext.server.extraction.auto.page.parsing import Outline
+from scrapy_ext.server.extraction.auto.page.outline import Outline
 from scrapy_ext.server.extraction.auto.page.text import is_wide
 
 if TYPE_CHECKING:

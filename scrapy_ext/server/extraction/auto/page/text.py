@@ -13,7 +13,8 @@ from typing import Final, TypeVar
 from lxml import etree
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.parsing import Outline, parsed
+from scrapy_ext.server.extraction.auto.page.outline import Outline
+from scrapy_ext.server.extraction.auto.page.parsing import parsed
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Longest value of structured data or text of a node, in characters; the rest is dropped.

@@ -149,6 +149,7 @@ def _folded(head: str, below: str) -> str:
         "<h3><button aria-expanded='false'>How strong is rope {}?</button></h3>",
         "<h2 class='accordion-header'><span><button type='button'><b>How strong</b> is rope {}?</button></span></h2>",
         "<dl><dt><button><span>How strong is rope {}?</span><svg></svg></button></dt></dl>",
+        "<button class='accordion'>How strong is rope {}?</button>",
     ],
 )
 def test_a_question_that_folds_its_answer_is_content(head: str) -> None:

@@ -1,0 +1,141 @@
+"""Outline of a page: one walk over its elements that all later passes read from.
+
+lxml makes a new Python string, or looks for the object of an element, at each access to an attribute, a text or a
+parent, and a search with XPath takes as long as all these accesses together. With many passes over a page, that takes
+longer than the passes. Here each is read once, into lists by the position of the element in the document. All
+elements inside of one follow it, up to ``ends``, so that a pass over a part of the tree is a loop over numbers, and
+leaving out a part is a jump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, takewhile
+from typing import Final
+
+from lxml.html import HtmlElement
+
+#: Elements with the heading of what is below them, and how far above its text they are looked for.
+_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt"})
+_IN_HEADING: Final = 3
+#: Elements below a heading or a question that are looked at.
+_FOLDED: Final = 100
+#: Lengths of a question on a button, and of the shortest answer to it, in characters: ``Help?`` is none.
+_SHORTEST_QUESTION: Final = 8
+_LONGEST_QUESTION: Final = 300
+_SHORTEST_ANSWER: Final = 20
+
+
+class Outline:
+    """The elements of a tree in document order, the root at position 0.
+
+    It has the text and attributes of the tree as they were when it was made, and is not changed with it. A button
+    that folds the text below in and out is text as well: in a heading its tag is ``span``, with a question ``summary``.
+    """
+
+    __slots__ = ("attributes", "ends", "nodes", "order", "parents", "tags", "tails", "texts")
+
+    def __init__(self, nodes: list[HtmlElement], attributes: list[dict[str, str]]) -> None:
+        # The nodes are kept, because lxml would otherwise create the Python object of an element anew at each access.
+        self.nodes = nodes
+        self.attributes = attributes
+        self.order = order = {node: position for position, node in enumerate(nodes)}
+        self.tags: list[str] = [node.tag for node in nodes]
+        self.texts: list[str | None] = [node.text for node in nodes]
+        self.tails: list[str | None] = [node.tail for node in nodes]
+        #: The positions of the parents; -1 for the root.
+        self.parents: list[int] = [-1, *(order[node.getparent()] for node in nodes[1:])]
+        #: The positions after the last element inside of each.
+        self.ends = _ends(self.parents)
+        for position in [position for position, tag in enumerate(self.tags) if tag == "button"]:
+            if self._is_in_heading_of_text(position):
+                self.tags[position] = "span"
+            elif self._is_question(position):
+                self.tags[position] = "summary"
+
+    def _is_in_heading_of_text(self, button: int) -> bool:
+        """Return whether a button in a heading folds a text in and out, rather than a menu of links."""
+        inside = takewhile(lambda at: self.tags[at] != "a", islice(self.around(button), 1, _IN_HEADING + 1))
+        heading = next((at for at in inside if self.tags[at] in _HEADINGS), -1)
+        for box in islice(self.around(heading), _IN_HEADING):
+            if below := range(self.ends[box], min(self.ends[self.parents[box]], self.ends[box] + _FOLDED)):
+                return 2 * self._length(below, in_links=True) <= self._length(below)
+        return False
+
+    def _is_question(self, button: int) -> bool:
+        """Return whether a button has a question, and the element behind it a text, but no more buttons."""
+        question = "".join(islice(self.texts_in(button), _FOLDED)).strip()
+        answer = self.ends[button]
+        if not question.endswith(("?", "？", "؟")) or not _SHORTEST_QUESTION <= len(question) <= _LONGEST_QUESTION:
+            return False
+        if answer >= self.ends[self.parents[button]] or "button" in self.tags[answer : self.ends[answer]]:
+            return False
+        below = range(answer, min(self.ends[answer], answer + _FOLDED))
+        return self._length(below) >= max(_SHORTEST_ANSWER, 2 * self._length(below, in_links=True))
+
+    def _length(self, part: range, *, in_links: bool = False) -> int:
+        """Return the number of characters right in the elements of a part, of all or of links alone."""
+        length = end_of_link = 0
+        for at in part:
+            if self.tags[at] == "a":
+                end_of_link = max(end_of_link, self.ends[at])
+            if at < end_of_link or not in_links:
+                length += len((self.texts[at] or "").strip())
+        return length
+
+    def children(self, position: int) -> Iterator[int]:
+        """Yield the positions of the children of an element."""
+        ends, child, end = self.ends, position + 1, self.ends[position]
+        while child < end:
+            yield child
+            child = ends[child]
+
+    def around(self, position: int) -> Iterator[int]:
+        """Yield the positions of an element and of those around it, from the inside."""
+        while position >= 0:
+            yield position
+            position = self.parents[position]
+
+    def pieces(self, position: int) -> Iterator[str]:
+        """Yield the texts in an element in their order, where no element inside of it has others inside."""
+        if text := self.texts[position]:
+            yield text
+        for child in range(position + 1, self.ends[position]):
+            if text := self.texts[child]:
+                yield text
+            if tail := self.tails[child]:
+                yield tail
+
+    def first_texts(self, position: int, most: int) -> list[str]:
+        """Return the first texts in an element that are no white space, without that around them."""
+        if self.ends[position] == position + 1:
+            text = self.texts[position]
+            return [stripped] if text and (stripped := text.strip()) else []
+        return list(islice((stripped for text in self.texts_in(position) if (stripped := text.strip())), most))
+
+    def texts_in(self, position: int) -> Iterator[str]:
+        """Yield the texts in an element in their order, however deep they are."""
+        if text := self.texts[position]:
+            yield text
+        begun: list[int] = []
+        for child in range(position + 1, self.ends[position]):
+            while begun and self.ends[begun[-1]] <= child:
+                if tail := self.tails[begun.pop()]:
+                    yield tail
+            if text := self.texts[child]:
+                yield text
+            begun.append(child)
+        while begun:
+            if tail := self.tails[begun.pop()]:
+                yield tail
+
+
+def _ends(parents: list[int]) -> list[int]:
+    ends = [0] * len(parents)
+    # From the end, so that the first of an element's children to come is its last one.
+    for position in range(len(parents) - 1, -1, -1):
+        end = ends[position] = ends[position] or position + 1
+        parent = parents[position]
+        if parent >= 0 and not ends[parent]:
+            ends[parent] = end
+    return ends
