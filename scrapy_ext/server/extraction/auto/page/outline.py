@@ -18,9 +18,10 @@ from lxml.html import HtmlElement
 #: Elements with the heading of what is below them, and how far above its text they are looked for.
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt"})
 _IN_HEADING: Final = 3
+_CONTROLS: Final = frozenset({"button", "label"})
 #: Elements below a heading or a question that are looked at.
 _FOLDED: Final = 100
-#: Lengths of a question on a button, and of the shortest answer to it, in characters: ``Help?`` is none.
+#: Lengths of a question on a control, and of the shortest answer to it, in characters: ``Help?`` is none.
 _SHORTEST_QUESTION: Final = 8
 _LONGEST_QUESTION: Final = 300
 _SHORTEST_ANSWER: Final = 20
@@ -29,8 +30,9 @@ _SHORTEST_ANSWER: Final = 20
 class Outline:
     """The elements of a tree in document order, the root at position 0.
 
-    It has the text and attributes of the tree as they were when it was made, and is not changed with it. A button
-    that folds the text below in and out is text as well: in a heading its tag is ``span``, with a question ``summary``.
+    It has the text and attributes of the tree as they were when it was made, and is not changed with it. A control
+    that folds the text below in and out is text as well: its tag is ``span`` in a heading, and ``summary`` with a
+    question.
     """
 
     __slots__ = ("attributes", "ends", "nodes", "order", "parents", "tags", "tails", "texts")
@@ -47,28 +49,43 @@ class Outline:
         self.parents: list[int] = [-1, *(order[node.getparent()] for node in nodes[1:])]
         #: The positions after the last element inside of each.
         self.ends = _ends(self.parents)
-        for position in [position for position, tag in enumerate(self.tags) if tag == "button"]:
-            if self._is_in_heading_of_text(position):
-                self.tags[position] = "span"
-            elif self._is_question(position):
-                self.tags[position] = "summary"
+        for position, tag in enumerate(self.tags):
+            if tag in _CONTROLS or attributes[position].get("role") == "button":
+                self._read_control(position)
 
-    def _is_in_heading_of_text(self, button: int) -> bool:
-        """Return whether a button in a heading folds a text in and out, rather than a menu of links."""
-        inside = takewhile(lambda at: self.tags[at] != "a", islice(self.around(button), 1, _IN_HEADING + 1))
+    def _read_control(self, position: int) -> None:
+        """Make a control that folds a text in and out an element of text, and links in it that lead nowhere as well."""
+        if self._is_in_heading_of_text(position):
+            tag = "span" if self.tags[position] in _CONTROLS else self.tags[position]
+        elif self._is_question(position):
+            tag = "summary"
+        else:
+            return
+        self.tags[position] = tag
+        # A copy: the attributes are those of the tree.
+        self.attributes[position] = {name: value for name, value in self.attributes[position].items() if name != "role"}
+        for inside in range(position + 1, self.ends[position]):
+            if self.tags[inside] == "a" and self.attributes[inside].get("href", "")[:1] in ("", "#"):
+                self.tags[inside] = "span"
+
+    def _is_in_heading_of_text(self, control: int) -> bool:
+        """Return whether a control in a heading, or one that is it, folds a text in and out, rather than a menu."""
+        inside = takewhile(lambda at: self.tags[at] != "a", islice(self.around(control), _IN_HEADING + 1))
         heading = next((at for at in inside if self.tags[at] in _HEADINGS), -1)
         for box in islice(self.around(heading), _IN_HEADING):
             if below := range(self.ends[box], min(self.ends[self.parents[box]], self.ends[box] + _FOLDED)):
                 return 2 * self._length(below, in_links=True) <= self._length(below)
         return False
 
-    def _is_question(self, button: int) -> bool:
-        """Return whether a button has a question, and the element behind it a text, but no more buttons."""
-        question = "".join(islice(self.texts_in(button), _FOLDED)).strip()
-        answer = self.ends[button]
+    def _is_question(self, control: int) -> bool:
+        """Return whether a control has a question, and the element behind it a text, but no more controls."""
+        question = "".join(islice(self.texts_in(control), _FOLDED)).strip()
+        answer = self.ends[control]
         if not question.endswith(("?", "？", "؟")) or not _SHORTEST_QUESTION <= len(question) <= _LONGEST_QUESTION:
             return False
-        if answer >= self.ends[self.parents[button]] or "button" in self.tags[answer : self.ends[answer]]:
+        if answer >= self.ends[self.parents[control]] or not _CONTROLS.isdisjoint(
+            self.tags[answer : self.ends[answer]]
+        ):
             return False
         below = range(answer, min(self.ends[answer], answer + _FOLDED))
         return self._length(below) >= max(_SHORTEST_ANSWER, 2 * self._length(below, in_links=True))

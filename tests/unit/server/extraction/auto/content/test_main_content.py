@@ -150,12 +150,18 @@ def _folded(head: str, below: str) -> str:
         "<h2 class='accordion-header'><span><button type='button'><b>How strong</b> is rope {}?</button></span></h2>",
         "<dl><dt><button><span>How strong is rope {}?</span><svg></svg></button></dt></dl>",
         "<button class='accordion'>How strong is rope {}?</button>",
+        "<div role='button' aria-expanded='false'><a class='title' tabindex='0'>How strong is rope {}?</a></div>",
+        "<h3 role='button'><a href=''>How strong is rope {}?</a></h3>",
+        "<div role='button' tabindex='0'><div><p>How strong is rope {}?</p></div></div>",
+        "<input type='checkbox' id='q{0}'><label for='q{0}'>How strong is rope {0}?</label>",
     ],
 )
 def test_a_question_that_folds_its_answer_is_content(head: str) -> None:
     answers = _folded(head, f"<p>Of rope {{}} it can be said: {PROSE}</p>")
-    for body in (f"<main><h1>Questions</h1>{answers}</main>", f"<main><h1>Ropes</h1><p>{PROSE}</p>{answers}</main>"):
-        text = item_main(body)
+    bodies = (f"<main><h1>Questions</h1>{answers}</main>", f"<main><h1>Ropes</h1><p>{PROSE}</p>{answers}</main>")
+    texts = [item_main(body) for body in bodies]
+    texts += [extract("article", f"<html><body>{body}</body></html>", URL)["articleBody"] for body in bodies]
+    for text in texts:
         found = [at for number in range(1, 5) for at in (f"is rope {number}?", f"Of rope {number} it")]
         assert sorted(text.index(each) for each in found) == [text.index(each) for each in found]
 
