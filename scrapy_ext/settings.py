@@ -381,7 +381,10 @@ PLATFORM_ITEMS_STRICT = _setting(
     "Refuse items with NaN, infinity or halves of surrogate pairs, instead of storing these as null or U+FFFD.",
 )
 PLATFORM_STATS_INTERVAL = _setting(
-    "PLATFORM_STATS_INTERVAL", 30.0, "Seconds between two writes of the crawl's stats to the job metadata.", least=0
+    "PLATFORM_STATS_INTERVAL",
+    30.0,
+    "Seconds between two writes of the crawl's stats to the job metadata; 0: only at the start and at the end.",
+    least=0,
 )
 PLATFORM_LOG_LEVEL = _setting("PLATFORM_LOG_LEVEL", "INFO", "Lowest level of log records that are stored.")
 
