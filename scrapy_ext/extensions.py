@@ -68,8 +68,8 @@ class PlatformJob(_Extension):
     """Creates a job record for the crawl, and writes the crawl's stats to it.
 
     The record is created or resumed (``PLATFORM_JOB``) when the crawl opens, and finished with Scrapy's close reason
-    when everything is stored. Stats are written at the start and every ``PLATFORM_STATS_INTERVAL`` seconds; at 0, at the
-    start and the end alone.
+    when everything is stored. Stats are written at the start, every ``PLATFORM_STATS_INTERVAL`` seconds (0: not in
+    between) and at the end.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -44,7 +44,7 @@ _OTHER_NAME: Final = {CRAWL_STATS: HOSTED_STATS, HOSTED_STATS: CRAWL_STATS}
 GIVEN: Final = ("spider_args", "job_settings", "environment")
 #: Member of a job's metadata with a row for each run of its crawl: its times (ms), items, responses and close reason.
 RUNS: Final = "runs"
-#: Member of a job's metadata with the marks of the spider arguments of the last run by a group of workers, and its time.
+#: Member of a job's metadata with marks of the spider arguments of the last run by a group of workers, and its time.
 GROUP_ARGUMENTS: Final = "group_arguments"
 #: Variable of the environment of a process that a platform has started for a job, with the key of the job.
 JOB_VARIABLE: Final = "SHUB_JOBKEY"

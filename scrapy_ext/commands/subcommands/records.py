@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.records import JobRecords
 from scrapy_ext.commands.download import Download, Select, download_options, save, wants_file
 from scrapy_ext.commands.follow import Rows, first_of, followed
-from scrapy_ext.commands.options import JOB, argument, follow_options, paging_options
+from scrapy_ext.commands.options import JOB, AddOptions, argument, follow_options, paging_options
 from scrapy_ext.commands.output import Column, reading
 from scrapy_ext.commands.selection import selected_job
 from scrapy_ext.commands.subcommand import CommandError, View, note_shown, platform_command
@@ -101,6 +102,20 @@ def _conditions(options: argparse.Namespace) -> list[list[Any]]:
     return typed + ([[EVERYWHERE, "hastext", [options.search]]] if options.search else [])
 
 
+def _selected(wanted: RecordFilter, count: int | None, lines: Iterable[bytes]) -> Iterable[bytes]:
+    """Return the lines of the first ``count`` records that meet the conditions."""
+    return islice(filter(wanted.chooses, lines), count)
+
+
+def _scope(options: argparse.Namespace, wanted: RecordFilter | None) -> tuple[int, int | None] | None:
+    """Return the start and count of the records to read for a file, as :func:`_save` takes them.
+
+    With conditions, all are read: a repeated command continues after those that it has, whether they meet the
+    conditions or not.
+    """
+    return None if wanted is None else (options.start, None)
+
+
 def _filter(conditions: Sequence[Sequence[Any]]) -> RecordFilter | None:
     return filter_of([condition_of(list(condition), "--where") for condition in conditions])
 
@@ -158,18 +173,25 @@ async def _save_items(view: View, key: JobKey) -> None:
 
     def chosen(lines: Iterable[bytes]) -> Iterable[bytes]:
         if wanted is not None:
-            lines = islice(filter(wanted.chooses, lines), view.options.count)
+            lines = _selected(wanted, view.options.count, lines)
         return map(_only, lines) if fields else lines
 
     def _only(line: bytes) -> bytes:
         item = _decode(line)
         return _encode({name: item[name] for name in fields if name in item})
 
-    # All items are read: a repeated command continues after those that it has, whether they meet the conditions or not.
-    scope = None if wanted is None else (view.options.start, None)
     select = chosen if fields or wanted is not None else None
     meta = ("_key", "_ts") if view.options.meta else ()
-    await _save(view, key, "item", view.client.items, meta=meta, fields=fields, select=select, scope=scope)
+    await _save(
+        view,
+        key,
+        "item",
+        view.client.items,
+        meta=meta,
+        fields=fields,
+        select=select,
+        scope=_scope(view.options, wanted),
+    )
 
 
 def _chosen(view: View, item: Row) -> Row:
@@ -186,6 +208,18 @@ async def _changed_groups(
         async for group in each:
             yield [change(record, number) for number, record in enumerate(group, index)]
             index += len(group)
+
+
+def _keyless(record: Row) -> tuple[Row, int]:
+    """Return a record without its key, and its index."""
+    return {name: value for name, value in record.items() if name != "_key"}, EntityKey.parse(record["_key"]).number
+
+
+async def _numbered(records: AsyncIterator[tuple[str, Row]], change: Callable[[Row, int], Row]) -> AsyncIterator[Row]:
+    """Yield records changed by a function of the record and its index, which its key has."""
+    async with reading(records) as each:
+        async for key, record in each:
+            yield change(record, EntityKey.parse(key).number)
 
 
 async def _changed(records: AsyncIterator[Row], index: int, change: Callable[[Row, int], Row]) -> AsyncIterator[Row]:
@@ -215,8 +249,11 @@ _REQUESTS: Final = (
 
 async def _requests(view: View) -> None:
     options, key = view.options, await selected_job(view)
+    conditions = _conditions(options)
+    wanted = _filter(conditions)
     if wants_file(view):
-        await _save(view, key, "request", view.client.requests)
+        select = None if wanted is None else partial(_selected, wanted, options.count)
+        await _save(view, key, "request", view.client.requests, select=select, scope=_scope(options, wanted))
         return
     total = (await view.client.requests.stats(key)).totals.input_values
     start = first_of(view, total)
@@ -225,12 +262,17 @@ async def _requests(view: View) -> None:
         return {_INDEX: index, **record} if view.output.form == "table" else record
 
     if options.follow:
-        stored = followed(view, key, view.client.requests, start=start, count=options.count)
-        await view.output.live(_changed_groups(stored, start, numbered), _REQUESTS)
+        stored = followed(view, key, view.client.requests, start=start, meta=("_key",))
+        groups = _selected_groups(stored, wanted, options.count)
+        await view.output.live(_changed_groups(groups, start, lambda record, _: numbered(*_keyless(record))), _REQUESTS)
         return
-    records = view.client.requests.iter(key, count=view.output.count(options), start=start or None)
-    number = await view.output.records(_changed(records, start, numbered), _REQUESTS)
-    await note_shown(view, f"requests of job {key}", number, total)
+    count = view.output.count(options)
+    records = view.client.requests.keyed(key, count=count, start=start or None, filters=conditions)
+    number = await view.output.records(_numbered(records, numbered), _REQUESTS)
+    if conditions:
+        await view.output.note(f"requests of job {key}: {number} found among {total}")
+    else:
+        await note_shown(view, f"requests of job {key}", number, total)
     if number:
         await view.output.note(f"one request in full: scrapy platform requests {key} --start INDEX --count 1 --json")
 
@@ -337,6 +379,19 @@ def _has_level(record: Row, lowest: int) -> bool:
     return isinstance(level, int) and level >= lowest
 
 
+def _condition_options(noun: str, example: str) -> tuple[AddOptions, AddOptions]:
+    return (
+        argument(
+            "--where",
+            action="append",
+            type=_typed_conditions,
+            metavar="CONDITIONS",
+            help=f"only {noun} that meet conditions such as '{example}'; may be repeated",
+        ),
+        argument("--search", metavar="TEXT", help=f"only {noun} with this text in any field, whatever its case"),
+    )
+
+
 SUBCOMMANDS: Final = (
     platform_command(
         "items",
@@ -354,14 +409,7 @@ SUBCOMMANDS: Final = (
         ),
         JOB,
         argument("--fields", metavar="A,B,C", type=_field_names, help="only these fields, in this order"),
-        argument(
-            "--where",
-            action="append",
-            type=_typed_conditions,
-            metavar="CONDITIONS",
-            help="only items that meet conditions such as 'price > 20 and name ~ kettle'; may be repeated",
-        ),
-        argument("--search", metavar="TEXT", help="only items with this text in any field, whatever its case"),
+        *_condition_options("items", "price > 20 and name ~ kettle"),
         argument("--meta", action="store_true", help="add _key, and _ts, the time when the item was stored"),
         follow_options("items"),
         paging_options("items"),
@@ -376,9 +424,11 @@ SUBCOMMANDS: Final = (
             ("scrapy platform requests 3 --count 10", "the first ten requests of a job"),
             ("scrapy platform requests 3 --start 17 --count 1 --json", "the request with index 17, in full"),
             ("scrapy platform requests --follow", "requests of a running job, as they are stored"),
-            ("scrapy platform requests | jq 'select(.status >= 400).url'", "URLs that failed"),
+            ("scrapy platform requests --where 'status >= 400'", "requests that failed"),
+            ("scrapy platform requests | jq .url", "in a pipe: all requests, one JSON object per line"),
         ),
         JOB,
+        *_condition_options("requests", "status >= 400 and url ~ kettle"),
         follow_options("requests"),
         paging_options("requests"),
         download_options(),

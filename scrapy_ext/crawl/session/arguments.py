@@ -106,8 +106,8 @@ def report_other_arguments(job: CrawlJob, rows: Sequence[object], own: Mapping[s
         logger.warning(
             "Job %s is resumed with other spider arguments than its last run: %s%s. Requests made from these arguments "
             "are new to the job, so it downloads and stores their pages also if it has them under other URLs. To "
-            "continue the crawl, repeat the arguments of that run (-a, or those of crawl() in a script); for a crawl with these, start a new job, "
-            "without PLATFORM_JOB and with another JOBDIR",
+            "continue the crawl, repeat the arguments of that run (-a, or those of crawl() in a script); for a crawl "
+            "with these, start a new job, without PLATFORM_JOB and with another JOBDIR",
             *(job.key, ", ".join(changed[:_NAMED]), more),
         )
 

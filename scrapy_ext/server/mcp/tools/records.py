@@ -39,8 +39,8 @@ _KEY_FIRST: Final = re.compile(rb'^\{"_key":"([0-9/]{1,90})",?')
 _SHOWN: Final = 60
 _NO_MATCH: Final = (
     "No {} meets the conditions. Names of fields must be as the {}s have them, also in case. Numbers in texts, such as "
-    "the price of a product, are compared by a filter in text, and by num> and its like. A path, such as aggregateRating.ratingValue, "
-    "reaches into an object."
+    "the price of a product, are compared by a filter in text, and by num> and its like. A path, such as "
+    "aggregateRating.ratingValue, reaches into an object."
 )
 #: Operators that compare a text with texts by their letters.
 _ORDERED: Final = (">", ">=", "<", "<=")
@@ -56,10 +56,10 @@ _MORE: Final = 8
 Filter = Annotated[
     Annotated[list[list[Any]], Meta(max_length=20)] | Annotated[str, Meta(max_length=MAX_WHERE)],
     Meta(
-        description="Conditions that all must be met. As text, in the language of scrapy platform items --where and of the "
-        "page of items: price > 20 and name ~ lamp. There, numbers compare as numbers, also those in texts, such as the "
-        "price of a product; the operators are = != > >= < <= ~ !~ matches, is missing, is present, is empty, is not "
-        "empty. Or as JSON: [field, operator, [arguments]]. Operators: = != > >= < <= "
+        description="Conditions that all must be met. As text, in the language of scrapy platform items --where and of "
+        "the page of items: price > 20 and name ~ lamp. There, numbers compare as numbers, also those in texts, such "
+        "as the price of a product; the operators are = != > >= < <= ~ !~ matches, is missing, is present, is empty, "
+        "is not empty. Or as JSON: [field, operator, [arguments]]. Operators: = != > >= < <= "
         "num= num!= num> num>= num< num<= (also of numbers in texts) contains "
         "icontains matches haselement hasnotelement exists notexists isempty isnotempty. "
         "A path, such as aggregateRating.ratingValue, reaches into an object. Example: "
