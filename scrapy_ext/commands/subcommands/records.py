@@ -14,14 +14,13 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform import EntityKey, JobKey
-from scrapy_ext.api.platform.conditions import EVERYWHERE, RecordFilter, condition_of, filter_of
+from scrapy_ext.api.platform.conditions import EVERYWHERE, RecordFilter
 from scrapy_ext.api.platform.records import LEVELS, Stats
-from scrapy_ext.api.platform.where import parse_where
-from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.records import JobRecords
+from scrapy_ext.commands.conditions import condition_options, conditions_of, filter_by
 from scrapy_ext.commands.download import Download, Select, download_options, save, wants_file
 from scrapy_ext.commands.follow import Rows, first_of, followed
-from scrapy_ext.commands.options import JOB, AddOptions, argument, follow_options, paging_options
+from scrapy_ext.commands.options import JOB, argument, follow_options, paging_options
 from scrapy_ext.commands.output import Column, reading
 from scrapy_ext.commands.selection import selected_job
 from scrapy_ext.commands.subcommand import CommandError, View, note_shown, platform_command
@@ -44,13 +43,6 @@ def _field_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _typed_conditions(text: str) -> list[list[Any]]:
-    try:
-        return [clause.form for clause in parse_where(text)]
-    except ContractError as error:
-        raise argparse.ArgumentTypeError(". ".join((error.violations[0].rule, error.violations[0].remedy))) from None
-
-
 async def _items(view: View) -> None:
     options, key = view.options, await selected_job(view)
     if wants_file(view):
@@ -58,7 +50,7 @@ async def _items(view: View) -> None:
         return
     stats = await view.client.items.stats(key, hidden=True)
     fields: Sequence[str] = options.fields or ()
-    conditions = _conditions(options)
+    conditions = conditions_of(options)
     meta = ("_key", "_ts") if options.meta else ()
     csv_fields = fields or [*meta, *sorted(stats.counts)]
     columns = [Column.field(name) for name in fields] if fields else None
@@ -70,7 +62,7 @@ async def _items(view: View) -> None:
             raise CommandError("the job has no item yet, so the columns of CSV are unknown; name them with --fields")
         # Conditions are checked here: the platform would begin after the last item that meets them in each poll.
         stored = followed(view, key, view.client.items, start=start, meta=meta)
-        groups = _selected_groups(stored, _filter(conditions), options.count)
+        groups = _selected_groups(stored, filter_by(conditions), options.count)
         await view.output.live(_changed_groups(groups, start, lambda item, _: _chosen(view, item)), columns, csv_fields)
         return
     count, last = view.output.count(options), list[str]()
@@ -96,12 +88,6 @@ def _say_unknown(view: View, stats: Stats, fields: Iterable[str]) -> None:
             view.say(f"no item has the field {field}; fields of items are {named}")
 
 
-def _conditions(options: argparse.Namespace) -> list[list[Any]]:
-    """Return the conditions of ``--where`` and ``--search``."""
-    typed = [condition for conditions in options.where or () for condition in conditions]
-    return typed + ([[EVERYWHERE, "hastext", [options.search]]] if options.search else [])
-
-
 def _selected(wanted: RecordFilter, count: int | None, lines: Iterable[bytes]) -> Iterable[bytes]:
     """Return the lines of the first ``count`` records that meet the conditions."""
     return islice(filter(wanted.chooses, lines), count)
@@ -114,10 +100,6 @@ def _scope(options: argparse.Namespace, wanted: RecordFilter | None) -> tuple[in
     conditions or not.
     """
     return None if wanted is None else (options.start, None)
-
-
-def _filter(conditions: Sequence[Sequence[Any]]) -> RecordFilter | None:
-    return filter_of([condition_of(list(condition), "--where") for condition in conditions])
 
 
 async def _selected_groups(
@@ -169,7 +151,7 @@ async def _save(
 
 async def _save_items(view: View, key: JobKey) -> None:
     fields: Sequence[str] = view.options.fields or ()
-    wanted = _filter(_conditions(view.options))
+    wanted = filter_by(conditions_of(view.options))
 
     def chosen(lines: Iterable[bytes]) -> Iterable[bytes]:
         if wanted is not None:
@@ -249,8 +231,8 @@ _REQUESTS: Final = (
 
 async def _requests(view: View) -> None:
     options, key = view.options, await selected_job(view)
-    conditions = _conditions(options)
-    wanted = _filter(conditions)
+    conditions = conditions_of(options)
+    wanted = filter_by(conditions)
     if wants_file(view):
         select = None if wanted is None else partial(_selected, wanted, options.count)
         await _save(view, key, "request", view.client.requests, select=select, scope=_scope(options, wanted))
@@ -379,19 +361,6 @@ def _has_level(record: Row, lowest: int) -> bool:
     return isinstance(level, int) and level >= lowest
 
 
-def _condition_options(noun: str, example: str) -> tuple[AddOptions, AddOptions]:
-    return (
-        argument(
-            "--where",
-            action="append",
-            type=_typed_conditions,
-            metavar="CONDITIONS",
-            help=f"only {noun} that meet conditions such as '{example}'; may be repeated",
-        ),
-        argument("--search", metavar="TEXT", help=f"only {noun} with this text in any field, whatever its case"),
-    )
-
-
 SUBCOMMANDS: Final = (
     platform_command(
         "items",
@@ -409,7 +378,7 @@ SUBCOMMANDS: Final = (
         ),
         JOB,
         argument("--fields", metavar="A,B,C", type=_field_names, help="only these fields, in this order"),
-        *_condition_options("items", "price > 20 and name ~ kettle"),
+        *condition_options("items", "price > 20 and name ~ kettle"),
         argument("--meta", action="store_true", help="add _key, and _ts, the time when the item was stored"),
         follow_options("items"),
         paging_options("items"),
@@ -428,7 +397,7 @@ SUBCOMMANDS: Final = (
             ("scrapy platform requests | jq .url", "in a pipe: all requests, one JSON object per line"),
         ),
         JOB,
-        *_condition_options("requests", "status >= 400 and url ~ kettle"),
+        *condition_options("requests", "status >= 400 and url ~ kettle"),
         follow_options("requests"),
         paging_options("requests"),
         download_options(),
