@@ -68,7 +68,8 @@ class PlatformJob(_Extension):
     """Creates a job record for the crawl, and writes the crawl's stats to it.
 
     The record is created or resumed (``PLATFORM_JOB``) when the crawl opens, and finished with Scrapy's close reason
-    when everything is stored. Stats are written at the start and every ``PLATFORM_STATS_INTERVAL`` seconds.
+    when everything is stored. Stats are written at the start, every ``PLATFORM_STATS_INTERVAL`` seconds (0: not in
+    between) and at the end.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -78,7 +79,7 @@ class PlatformJob(_Extension):
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
 
     async def _spider_opened(self) -> None:
-        if await self._session.open() and self._interval > 0 and self._session.group is None:
+        if await self._session.open() and self._session.group is None:
             self._session.ending.before_close.append(self._stop)
             self._task = asyncio.ensure_future(self._write_stats())
 
@@ -94,7 +95,9 @@ class PlatformJob(_Extension):
                 outage.failed(what, error)
             else:
                 outage.worked(what)
-            await asyncio.sleep(self._interval)
+                if not self._interval:
+                    return
+            await asyncio.sleep(self._interval or names.PLATFORM_STATS_INTERVAL.default)
 
     async def _stop(self) -> None:
         if self._task is not None:

@@ -6,6 +6,8 @@ The reference page of the documentation is generated from :data:`SETTINGS`. Comp
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 from collections import ChainMap
 from collections.abc import Callable, Mapping
@@ -76,11 +78,10 @@ class Setting(msgspec.Struct, frozen=True):
             self._check_names(value)
         try:
             converted = _CONVERT[self.type](value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError, RecursionError):
             shown = "" if self.secret else f", got {value!r}"
-            raise SettingError(
-                self.name, f"must be of type {self.type.value}{shown}", "Correct it where it is set."
-            ) from None
+            remedy = _REMEDIES.get(self.type, "Correct it where it is set.")
+            raise SettingError(self.name, f"must be of type {self.type.value}{shown}", remedy) from None
         if self.least is not None and not converted >= self.least:
             raise SettingError(
                 self.name, f"must be at least {self.least:g}, got {converted!r}", f"Use {self.least:g} or more."
@@ -123,19 +124,69 @@ def _bool_or_int(value: str | int) -> bool | int:
     """Return false, true (also for 1, as for a switch on the command line), or a number over 1."""
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
         return value.strip().lower() == "true"
-    number = int(value)
+    number = _int(value)
     return number if number > 1 or number < 0 else bool(number)
 
 
+def _int(value: Any) -> int:
+    """Return a whole number. Scrapy cuts off the rest of another one, which nobody means."""
+    number = int(value)
+    if isinstance(value, float) and number != value:
+        raise ValueError("not a whole number")
+    return number
+
+
+def _str(value: Any) -> str:
+    """Return a text, or a number or path as one. That of another value is its Python source."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float | os.PathLike):
+        raise TypeError("not a text")
+    return str(value)
+
+
+def _list(value: Any) -> list[Any]:
+    """Return a list; of a text, the values between its commas, as Scrapy does, or those of a list in JSON."""
+    if isinstance(value, Mapping | bytes):
+        raise TypeError("not a list")
+    if not isinstance(value, str):
+        return BaseSettings({"value": value}).getlist("value")
+    if value.lstrip().startswith("["):
+        with contextlib.suppress(json.JSONDecodeError):  # An IPv6 address begins so as well.
+            return _texts(json.loads(value))
+    return [part for part in map(str.strip, value.split(",")) if part]
+
+
+def _texts(values: list[Any]) -> list[Any]:
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError("not a list of texts")
+    return values
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    """Return a dict, of a text that is an object in JSON as well. ``dict()`` would also take a list of texts of two
+    characters."""
+    found = json.loads(value) if isinstance(value, str | bytes) else value
+    if not isinstance(found, Mapping):
+        raise TypeError("not a dict")
+    return dict(found)
+
+
+#: Conversions as those of Scrapy's getters, so that values of the command line ("1", "a,b") have their usual meaning. A
+#: value that these getters would turn into something else is refused.
 _CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
-    # Scrapy's own conversions, so that values of the command line ("1", "a,b") have their usual meaning.
     SettingType.BOOL: lambda value: BaseSettings({"value": value}).getbool("value"),
-    SettingType.INT: int,
+    SettingType.INT: _int,
     SettingType.BOOL_OR_INT: _bool_or_int,
     SettingType.FLOAT: float,
-    SettingType.STR: str,
-    SettingType.LIST: lambda value: BaseSettings({"value": value}).getlist("value"),
-    SettingType.DICT: lambda value: BaseSettings({"value": value}).getdict("value"),
+    SettingType.STR: _str,
+    SettingType.LIST: _list,
+    SettingType.DICT: _dict,
+}
+#: Remedies for values of types whose form on the command line is not obvious.
+_REMEDIES: Final[Mapping[SettingType, str]] = {
+    SettingType.BOOL: "Write True or False.",
+    SettingType.BOOL_OR_INT: "Write True, False or a whole number.",
+    SettingType.LIST: "Write a list in settings.py, or the values with commas between them after -s.",
+    SettingType.DICT: 'Write a dict in settings.py, or JSON after -s: {"name": "value"}, in double quotes.',
 }
 
 _BOOL, _INT, _BOOL_OR_INT, _FLOAT, _STR, _LIST, _DICT = SettingType
@@ -330,7 +381,10 @@ PLATFORM_ITEMS_STRICT = _setting(
     "Refuse items with NaN, infinity or halves of surrogate pairs, instead of storing these as null or U+FFFD.",
 )
 PLATFORM_STATS_INTERVAL = _setting(
-    "PLATFORM_STATS_INTERVAL", 30.0, "Seconds between two writes of the crawl's stats to the job metadata.", least=0
+    "PLATFORM_STATS_INTERVAL",
+    30.0,
+    "Seconds between two writes of the crawl's stats to the job metadata; 0: only at the start and at the end.",
+    least=0,
 )
 PLATFORM_LOG_LEVEL = _setting("PLATFORM_LOG_LEVEL", "INFO", "Lowest level of log records that are stored.")
 

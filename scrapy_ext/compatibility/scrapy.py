@@ -6,6 +6,7 @@ Private names of Scrapy's engine are in ``crawl/session/scrapy_engine.py``: all 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Mapping
 from time import time
 from typing import TYPE_CHECKING, Any, Final
@@ -67,6 +68,10 @@ CACHE_KEEPS_RESULTS: Final = hasattr(Response, "to_dict")
 #: Clock of the attribute ``lastseen`` of downloader slots: wall time in the first of the supported versions.
 slot_clock: Callable[[], float] = getattr(downloader, "monotonic", time)
 
+#: Methods of a crawler that create its components, and frames between them and a component.
+_CRAWL: Final = ("crawl", "crawl_async")
+_MOST_FRAMES: Final = 50
+
 #: Turns of the event loop between the signal ``engine_started`` and the start of the engine, with a wide margin.
 _MOST_TURNS: Final = 1000
 
@@ -90,6 +95,23 @@ def jitter_of(slot: Slot) -> float:
     # Scrapy before 2.19 has randomize_delay, which is half of the delay.
     found: Any = slot.jitter if hasattr(slot, "jitter") else slot.randomize_delay
     return found if isinstance(found, float) else 0.5 * bool(found)
+
+
+def arguments_of_crawl(crawler: Crawler) -> dict[str, Any] | None:
+    """Return the keyword arguments with which ``crawler.crawl()`` was called, while it creates the components; None
+    later on.
+
+    Scrapy keeps them nowhere but in the frame of that call: a spider may use them without keeping them.
+    """
+    frame = sys._getframe(1)
+    for _ in range(_MOST_FRAMES):
+        if frame.f_code.co_name in _CRAWL and frame.f_locals.get("self") is crawler:
+            given = frame.f_locals.get("kwargs")
+            return dict(given) if isinstance(given, dict) else None
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
 
 
 def close_at_start(crawler: Crawler, reason: str) -> None:

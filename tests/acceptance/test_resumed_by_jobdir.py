@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.crawl.session.arguments import marks_of
 from scrapy_ext.crawl.session.job import JobFile
 from tests.support.crawls import Project, key
 from tests.support.eventually import TIMEOUT
@@ -169,3 +173,84 @@ def test_requests_that_scrapys_own_scheduler_left_in_the_directory_are_reported(
     file.write(JobKey(1, 1, 1))
     file.warn_of_other_queue()
     assert len(caplog.messages) == 1
+
+
+SCRIPT = """
+import sys
+
+from scrapy.crawler import {runner}
+from scrapy.utils.project import get_project_settings
+
+site, page, *given = sys.argv[1:]
+settings = get_project_settings()
+for each in given:
+    name, _, value = each.partition("=")
+    settings.set(name, value, priority="cmdline")
+{run}
+"""
+RUNS_OF_SCRIPTS = {
+    "CrawlerProcess": """
+process = CrawlerProcess(settings)
+process.crawl("pages", site=site, page=int(page), log=print)
+process.start()
+""",
+    "CrawlerRunner": """
+from scrapy.utils.log import configure_logging
+from scrapy.utils.reactor import install_reactor
+install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+from twisted.internet import reactor
+configure_logging(settings)
+ended = CrawlerRunner(settings).crawl("pages", site=site, page=int(page), log=print)
+ended.addBoth(lambda _: reactor.stop())
+reactor.run()
+""",
+}
+
+
+@pytest.mark.parametrize("runner", RUNS_OF_SCRIPTS)
+def test_a_script_that_resumes_a_crawl_with_other_arguments_names_them(site, tmp_path, runner):
+    project = Project(tmp_path / "project", SPIDERS)
+    script = project.folder / "run.py"
+    script.write_text(SCRIPT.format(runner=runner, run=RUNS_OF_SCRIPTS[runner]))
+
+    def run(page: str, *given: str) -> str:
+        command = [sys.executable, str(script), site.url, page, "JOBDIR=job", *given]
+        done = subprocess.run(command, cwd=project.folder, capture_output=True, text=True, timeout=TIMEOUT, check=True)
+        return done.stderr
+
+    changed = "Job 1/1/1 is resumed with other spider arguments than its last run: page has another value. Requests"
+    assert "other spider arguments" not in run("1", "CLOSESPIDER_ITEMCOUNT=2")
+    assert changed in run("2", "CLOSESPIDER_ITEMCOUNT=2")
+    assert "other spider arguments" not in run("2")
+
+
+def test_a_group_of_workers_that_is_resumed_with_other_arguments_names_them(site, tmp_path):
+    project = Project(tmp_path / "project", SPIDERS)
+    given = ("pages", "-a", f"site={site.url}", "-s", "JOBDIR=job", "-s", "CRAWL_WORKERS=2")
+    few = ("-s", "CLOSESPIDER_ITEMCOUNT=2")
+    changed = "Job 1/1/1 is resumed with other spider arguments than its last run: page "
+    assert "other spider arguments" not in project.crawl(*given, "-a", "page=1", *few).log
+    assert project.crawl(*given, "-a", "page=2", *few).log.count(f"{changed}has another value") == 1
+    # A single worker is compared with the group, and a group with it.
+    alone = (*given, "-s", "CRAWL_WORKERS=1")
+    assert "other spider arguments" not in project.crawl(*alone, "-a", "page=2", *few).log
+    assert f"{changed}is missing" in project.crawl(*given, *few).log
+
+
+def test_a_run_without_intervals_of_stats_has_its_row_while_it_runs(site, tmp_path):
+    project = Project(tmp_path / "project", SPIDERS)
+    given = ("killed", "-a", f"site={site.url}", "-s", "JOBDIR=job", "-s", "PLATFORM_STATS_INTERVAL=0")
+    for page in ("1", "2"):
+        running = project.start(*given, "-a", f"page={page}", environment={"KILLED": "1"})
+        assert running.process.wait(TIMEOUT) == -9
+
+    async def rows(client, _project):
+        return (await client.jobs.metadata(key("1/1/1")))["runs"]
+
+    first, second = project.stored(rows)
+    assert (first["arguments"], second["arguments"]) == (marks_of_pages(site, "1"), marks_of_pages(site, "2"))
+    assert "close_reason" not in second
+
+
+def marks_of_pages(site, page):
+    return marks_of({"site": site.url, "page": page})

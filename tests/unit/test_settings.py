@@ -1,5 +1,7 @@
 """Reading of settings."""
 
+from pathlib import Path
+
 import pytest
 from scrapy.settings import BaseSettings
 
@@ -90,3 +92,68 @@ def test_a_secret_may_come_from_a_file(tmp_path, monkeypatch):
     (tmp_path / "key").write_text("sesame\n")
     assert SETTINGS["PLATFORM_API_KEY"].read(BaseSettings()) == "sesame"
     assert SETTINGS["PLATFORM_API_KEY"].read(BaseSettings({"PLATFORM_API_KEY": "mine"})) == "mine"
+
+
+TRUE = ("1", "true", "True", 1, True)
+FALSE = ("0", "false", "False", 0, False)
+#: Values of a type with what is read, and values that are refused, for every setting of the type.
+READ = {
+    SettingType.BOOL: [*((value, True) for value in TRUE), *((value, False) for value in FALSE)],
+    SettingType.INT: [("16", 16), (16, 16), (16.0, 16)],
+    SettingType.BOOL_OR_INT: [*((value, True) for value in TRUE), *((value, False) for value in FALSE), ("7", 7)],
+    SettingType.FLOAT: [("16", 16.0), ("16.5", 16.5), (16, 16.0)],
+    SettingType.STR: [("a,b", "a,b"), ("", ""), (4, "4"), (Path("a", "b"), str(Path("a", "b")))],
+    SettingType.LIST: [
+        ("", []),
+        ("a:1", ["a:1"]),
+        ("a:1, b:2,", ["a:1", "b:2"]),
+        ('["a:1", "b:2"]', ["a:1", "b:2"]),
+        ("[::1]:80,b:2", ["[::1]:80", "b:2"]),
+        (("a:1",), ["a:1"]),
+    ],
+    SettingType.DICT: [('{"a": {"b": [1, null]}}', {"a": {"b": [1, None]}}), ("{}", {}), ({"a": 1}, {"a": 1})],
+}
+REFUSED = {
+    SettingType.BOOL: ["", "yes", "None", "on", [1]],
+    SettingType.INT: ["", "16.5", 16.5, "many", "0x10", float("inf"), float("nan"), [16], "[16]"],
+    SettingType.BOOL_OR_INT: ["", "yes", "2.5", 2.5, float("inf"), [1]],
+    SettingType.FLOAT: ["", "16,5", "many", [1]],
+    SettingType.STR: [["a"], {"a": 1}, b"a", True],
+    SettingType.LIST: [5, {"a": 1}, b"a:1", "[1, 2]", "[[]]"],
+    SettingType.DICT: ["", "{'a': 1}", "a=1", '["ab"]', '[["a", 1]]', "null", "5", 5, ["ab"], "{" * 100_000],
+}
+
+
+def with_values(table):
+    return [
+        pytest.param(setting, value, id=f"{setting.name}-{number}")
+        for setting in SETTINGS.values()
+        for number, value in enumerate(table[setting.type])
+    ]
+
+
+@pytest.mark.parametrize(("setting", "value"), with_values(READ))
+def test_each_setting_reads_the_values_of_its_type_as_scrapy_does(setting, value):
+    given, right = value
+    found = setting.read(BaseSettings({setting.name: given}))
+    assert (found, type(found)) == (right, type(right))
+
+
+@pytest.mark.parametrize(("setting", "value"), with_values(REFUSED))
+def test_each_setting_refuses_what_is_not_of_its_type(setting, value):
+    """Scrapy's getters would make 16 of 16.5, {'a': 'b'} of ["ab"] and ['["a"', '"b"]'] of a list in JSON."""
+    with pytest.raises(SettingError, match=f"{setting.name} must be of type {setting.type.value}"):
+        setting.read(BaseSettings({setting.name: value}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("EXTRACT_API_PARAMS", "{'geolocation': 'DE'}", "JSON after -s"),
+        ("SERVER_ALLOW_HOSTS", 5, "commas between them after -s"),
+        ("PLATFORM_ENABLED", "yes", "Write True or False."),
+    ],
+)
+def test_a_refused_value_is_reported_with_the_form_of_the_command_line(name, value, remedy):
+    with pytest.raises(SettingError, match=remedy):
+        SETTINGS[name].read(BaseSettings({name: value}))

@@ -44,6 +44,10 @@ _OTHER_NAME: Final = {CRAWL_STATS: HOSTED_STATS, HOSTED_STATS: CRAWL_STATS}
 GIVEN: Final = ("spider_args", "job_settings", "environment")
 #: Member of a job's metadata with a row for each run of its crawl: its times (ms), items, responses and close reason.
 RUNS: Final = "runs"
+#: Member of a job's metadata with marks of the spider arguments of the last run by a group of workers, and its time.
+GROUP_ARGUMENTS: Final = "group_arguments"
+#: Variable of the environment of a process that a platform has started for a job, with the key of the job.
+JOB_VARIABLE: Final = "SHUB_JOBKEY"
 #: Prefix of the tag of a job whose client, one of Scrapyd, chose an ID: the job is found by it.
 CHOSEN_ID_TAG: Final = "scrapyd:"
 #: Variable of the environment of such a job, with the ID.
@@ -69,7 +73,7 @@ RESERVED_SETTINGS: Final = frozenset(
 RESERVED_ENVIRONMENT: Final = RESERVED_SETTINGS | {
     "EXTRACT_API_URL",
     "EXTRACT_API_KEY",
-    "SHUB_JOBKEY",
+    JOB_VARIABLE,
     "SHUB_APIURL",
     "SHUB_STORAGE",
     "SHUB_JOBQ",

@@ -189,8 +189,10 @@ class ExtractClient:
         policy: RetryPolicy | None = None,
         bounds: Bounds = UNBOUNDED,
         ledger_key: bytes = b"",
+        may_share: bool = True,
     ) -> dict[str, Any]:
-        """Return the decoded body of the 200 answer to these fields. Identical requests under way share one POST.
+        """Return the decoded body of the 200 answer to these fields. Identical requests under way that ``may_share``
+        share one POST.
 
         ``domain`` is the one that the limits of a site refer to; ``policy`` replaces the client's own; ``kind`` and
         ``ledger_key`` are those of the fields, if the caller has them. Raises :class:`ContractError` with every broken
@@ -203,7 +205,7 @@ class ExtractClient:
         call = _Call(domain, kind, self._prices.of(fields, kind), policy or self._policy, bounds)
         self._limiter.begin(domain)
         try:
-            if not _is_repeatable(fields):
+            if not (may_share and _is_repeatable(fields)):
                 return await self._extract(fields, body, call, ledger_key)
             result, was_shared = await self._coalescing.share(
                 (body, call), lambda: self._extract(fields, body, call, ledger_key)

@@ -117,6 +117,10 @@ class ExtractError(Exception):
         where = f"extraction of {self.sent['url']} failed: " if "url" in self.sent else ""
         return f"{where}{problem}. {self.remedy}".rstrip()
 
+    def __repr__(self) -> str:
+        """Return the class and the whole message: errbacks log the representation."""
+        return f"{type(self).__name__}({str(self)!r})"
+
     @property
     def scope(self) -> Scope:
         """The scope of a limit. That of a 429 or 503 without a problem type follows from the status."""

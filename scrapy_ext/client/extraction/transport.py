@@ -115,7 +115,8 @@ class ExtractTransport:
         except ConnectError as error:
             raise UnreachableServiceError(f"cannot connect to {self.url} ({_reason(error)})", ambiguous=False) from None
         except TIMEOUT_ERRORS as error:
-            fault = f"{self.url} did not return the page within {seconds or 0:g} seconds, the download timeout"
+            # Without the address of the service: the site is usually the slow one.
+            fault = f"the service did not return the page within {seconds or 0:g} seconds, the download timeout"
             remedy = _RAISE_SETTING if bounds.timeout in (None, self._timeout) else _RAISE_META
             cause = Cause.TIMEOUT.value
             raise UnreachableServiceError(fault, ambiguous=True, cause=cause, remedy=remedy) from error

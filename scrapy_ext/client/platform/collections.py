@@ -60,11 +60,13 @@ class Collections(Resource):
         startafter: str | None = None,
         count: int | None = None,
         meta: Sequence[str] = ("_key",),
+        conditions: Sequence[Sequence[Any]] = (),
     ) -> AsyncGenerator[dict[str, Any]]:
         """Yield records in the order of their keys, with the fields that ``meta`` names.
 
-        Selected by ``keys`` (any number; absent ones are left out), ``prefix``, time of writing (milliseconds), and
-        first key. They are read in pages while they are consumed; a broken connection is opened again.
+        Selected by ``keys`` (any number; absent ones are left out), ``prefix``, time of writing (milliseconds), first
+        key, and ``conditions`` (``api.platform.conditions``), which all must be met. They are read in pages while they
+        are consumed; a broken connection is opened again.
         """
         where = _path(project, type, name)
         filters: tuple[tuple[str, Value], ...] = (
@@ -73,6 +75,7 @@ class Collections(Resource):
             ("startts", startts),
             ("endts", endts),
             ("meta", tuple(dict.fromkeys(("_key", *meta)))),
+            ("filter", tuple(msgspec.json.encode(each).decode() for each in conditions) or None),
         )
         parse = partial(keyed_record, keep_key="_key" in meta)
         if keys is not None:

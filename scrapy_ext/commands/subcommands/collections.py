@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from scrapy_ext.api.platform.collections import CollectionType, record_faults
+from scrapy_ext.commands.conditions import condition_options, conditions_of
 from scrapy_ext.commands.download import Download, download_options, save, wants_file
 from scrapy_ext.commands.options import YES, AddOptions, argument, paging_options
 from scrapy_ext.commands.output import Column, bar, reading
@@ -105,6 +106,7 @@ _KEY: Final = argument("--key", action="append", metavar="KEY", help="only the r
 _GET: Final[tuple[AddOptions, ...]] = (
     argument("--meta", action="store_true", help="add _ts, the time when the record was written"),
     argument("--after", metavar="KEY", help="only records after this key"),
+    *condition_options("records", "price > 20 and name ~ kettle"),
     paging_options("records", start=False),
     download_options(),
 )
@@ -141,6 +143,7 @@ async def _get(view: View) -> None:
         startafter=options.after,
         count=view.output.count(options),
         meta=("_key", "_ts") if options.meta else ("_key",),
+        conditions=conditions_of(options),
     )
     last = ""
 
@@ -160,6 +163,7 @@ async def _get(view: View) -> None:
 async def _save(view: View, kind: str) -> None:
     """Save the selected records to a file."""
     options, collections = view.options, view.client.collections
+    conditions = conditions_of(options)
 
     async def read(number: int, last: dict[str, Any] | None) -> AsyncIterator[dict[str, Any]]:
         stored = collections.iter(
@@ -171,6 +175,7 @@ async def _save(view: View, kind: str) -> None:
             startafter=options.after if last is None else str(last["_key"]),
             count=None if options.count is None else options.count - number,
             meta=("_key", "_ts") if options.meta else ("_key",),
+            conditions=conditions,
         )
         async with reading(stored) as records:
             async for record in records:
@@ -178,6 +183,8 @@ async def _save(view: View, kind: str) -> None:
 
     chosen = {name: getattr(options, name) for name in ("key", "prefix", "after", "count", "meta")}
     selection = {"project": view.project, "collection": options.collection, "type": kind, **chosen}
+    if conditions:
+        selection["conditions"] = conditions
     await save(view, Download("record", f"collection {options.collection}", options.count, selection, read))
 
 

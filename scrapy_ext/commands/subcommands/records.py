@@ -7,17 +7,17 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
 from scrapy_ext.api.platform import EntityKey, JobKey
-from scrapy_ext.api.platform.conditions import EVERYWHERE, RecordFilter, condition_of, filter_of
+from scrapy_ext.api.platform.conditions import EVERYWHERE, RecordFilter
 from scrapy_ext.api.platform.records import LEVELS, Stats
-from scrapy_ext.api.platform.where import parse_where
-from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.records import JobRecords
+from scrapy_ext.commands.conditions import condition_options, conditions_of, filter_by
 from scrapy_ext.commands.download import Download, Select, download_options, save, wants_file
 from scrapy_ext.commands.follow import Rows, first_of, followed
 from scrapy_ext.commands.options import JOB, argument, follow_options, paging_options
@@ -43,13 +43,6 @@ def _field_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _typed_conditions(text: str) -> list[list[Any]]:
-    try:
-        return [clause.form for clause in parse_where(text)]
-    except ContractError as error:
-        raise argparse.ArgumentTypeError(". ".join((error.violations[0].rule, error.violations[0].remedy))) from None
-
-
 async def _items(view: View) -> None:
     options, key = view.options, await selected_job(view)
     if wants_file(view):
@@ -57,7 +50,7 @@ async def _items(view: View) -> None:
         return
     stats = await view.client.items.stats(key, hidden=True)
     fields: Sequence[str] = options.fields or ()
-    conditions = _conditions(options)
+    conditions = conditions_of(options)
     meta = ("_key", "_ts") if options.meta else ()
     csv_fields = fields or [*meta, *sorted(stats.counts)]
     columns = [Column.field(name) for name in fields] if fields else None
@@ -69,7 +62,7 @@ async def _items(view: View) -> None:
             raise CommandError("the job has no item yet, so the columns of CSV are unknown; name them with --fields")
         # Conditions are checked here: the platform would begin after the last item that meets them in each poll.
         stored = followed(view, key, view.client.items, start=start, meta=meta)
-        groups = _selected_groups(stored, _filter(conditions), options.count)
+        groups = _selected_groups(stored, filter_by(conditions), options.count)
         await view.output.live(_changed_groups(groups, start, lambda item, _: _chosen(view, item)), columns, csv_fields)
         return
     count, last = view.output.count(options), list[str]()
@@ -95,14 +88,18 @@ def _say_unknown(view: View, stats: Stats, fields: Iterable[str]) -> None:
             view.say(f"no item has the field {field}; fields of items are {named}")
 
 
-def _conditions(options: argparse.Namespace) -> list[list[Any]]:
-    """Return the conditions of ``--where`` and ``--search``."""
-    typed = [condition for conditions in options.where or () for condition in conditions]
-    return typed + ([[EVERYWHERE, "hastext", [options.search]]] if options.search else [])
+def _selected(wanted: RecordFilter, count: int | None, lines: Iterable[bytes]) -> Iterable[bytes]:
+    """Return the lines of the first ``count`` records that meet the conditions."""
+    return islice(filter(wanted.chooses, lines), count)
 
 
-def _filter(conditions: Sequence[Sequence[Any]]) -> RecordFilter | None:
-    return filter_of([condition_of(list(condition), "--where") for condition in conditions])
+def _scope(options: argparse.Namespace, wanted: RecordFilter | None) -> tuple[int, int | None] | None:
+    """Return the start and count of the records to read for a file, as :func:`_save` takes them.
+
+    With conditions, all are read: a repeated command continues after those that it has, whether they meet the
+    conditions or not.
+    """
+    return None if wanted is None else (options.start, None)
 
 
 async def _selected_groups(
@@ -154,22 +151,29 @@ async def _save(
 
 async def _save_items(view: View, key: JobKey) -> None:
     fields: Sequence[str] = view.options.fields or ()
-    wanted = _filter(_conditions(view.options))
+    wanted = filter_by(conditions_of(view.options))
 
     def chosen(lines: Iterable[bytes]) -> Iterable[bytes]:
         if wanted is not None:
-            lines = islice(filter(wanted.chooses, lines), view.options.count)
+            lines = _selected(wanted, view.options.count, lines)
         return map(_only, lines) if fields else lines
 
     def _only(line: bytes) -> bytes:
         item = _decode(line)
         return _encode({name: item[name] for name in fields if name in item})
 
-    # All items are read: a repeated command continues after those that it has, whether they meet the conditions or not.
-    scope = None if wanted is None else (view.options.start, None)
     select = chosen if fields or wanted is not None else None
     meta = ("_key", "_ts") if view.options.meta else ()
-    await _save(view, key, "item", view.client.items, meta=meta, fields=fields, select=select, scope=scope)
+    await _save(
+        view,
+        key,
+        "item",
+        view.client.items,
+        meta=meta,
+        fields=fields,
+        select=select,
+        scope=_scope(view.options, wanted),
+    )
 
 
 def _chosen(view: View, item: Row) -> Row:
@@ -186,6 +190,18 @@ async def _changed_groups(
         async for group in each:
             yield [change(record, number) for number, record in enumerate(group, index)]
             index += len(group)
+
+
+def _keyless(record: Row) -> tuple[Row, int]:
+    """Return a record without its key, and its index."""
+    return {name: value for name, value in record.items() if name != "_key"}, EntityKey.parse(record["_key"]).number
+
+
+async def _numbered(records: AsyncIterator[tuple[str, Row]], change: Callable[[Row, int], Row]) -> AsyncIterator[Row]:
+    """Yield records changed by a function of the record and its index, which its key has."""
+    async with reading(records) as each:
+        async for key, record in each:
+            yield change(record, EntityKey.parse(key).number)
 
 
 async def _changed(records: AsyncIterator[Row], index: int, change: Callable[[Row, int], Row]) -> AsyncIterator[Row]:
@@ -215,8 +231,11 @@ _REQUESTS: Final = (
 
 async def _requests(view: View) -> None:
     options, key = view.options, await selected_job(view)
+    conditions = conditions_of(options)
+    wanted = filter_by(conditions)
     if wants_file(view):
-        await _save(view, key, "request", view.client.requests)
+        select = None if wanted is None else partial(_selected, wanted, options.count)
+        await _save(view, key, "request", view.client.requests, select=select, scope=_scope(options, wanted))
         return
     total = (await view.client.requests.stats(key)).totals.input_values
     start = first_of(view, total)
@@ -225,12 +244,17 @@ async def _requests(view: View) -> None:
         return {_INDEX: index, **record} if view.output.form == "table" else record
 
     if options.follow:
-        stored = followed(view, key, view.client.requests, start=start, count=options.count)
-        await view.output.live(_changed_groups(stored, start, numbered), _REQUESTS)
+        stored = followed(view, key, view.client.requests, start=start, meta=("_key",))
+        groups = _selected_groups(stored, wanted, options.count)
+        await view.output.live(_changed_groups(groups, start, lambda record, _: numbered(*_keyless(record))), _REQUESTS)
         return
-    records = view.client.requests.iter(key, count=view.output.count(options), start=start or None)
-    number = await view.output.records(_changed(records, start, numbered), _REQUESTS)
-    await note_shown(view, f"requests of job {key}", number, total)
+    count = view.output.count(options)
+    records = view.client.requests.keyed(key, count=count, start=start or None, filters=conditions)
+    number = await view.output.records(_numbered(records, numbered), _REQUESTS)
+    if conditions:
+        await view.output.note(f"requests of job {key}: {number} found among {total}")
+    else:
+        await note_shown(view, f"requests of job {key}", number, total)
     if number:
         await view.output.note(f"one request in full: scrapy platform requests {key} --start INDEX --count 1 --json")
 
@@ -354,14 +378,7 @@ SUBCOMMANDS: Final = (
         ),
         JOB,
         argument("--fields", metavar="A,B,C", type=_field_names, help="only these fields, in this order"),
-        argument(
-            "--where",
-            action="append",
-            type=_typed_conditions,
-            metavar="CONDITIONS",
-            help="only items that meet conditions such as 'price > 20 and name ~ kettle'; may be repeated",
-        ),
-        argument("--search", metavar="TEXT", help="only items with this text in any field, whatever its case"),
+        *condition_options("items", "price > 20 and name ~ kettle"),
         argument("--meta", action="store_true", help="add _key, and _ts, the time when the item was stored"),
         follow_options("items"),
         paging_options("items"),
@@ -376,9 +393,11 @@ SUBCOMMANDS: Final = (
             ("scrapy platform requests 3 --count 10", "the first ten requests of a job"),
             ("scrapy platform requests 3 --start 17 --count 1 --json", "the request with index 17, in full"),
             ("scrapy platform requests --follow", "requests of a running job, as they are stored"),
-            ("scrapy platform requests | jq 'select(.status >= 400).url'", "URLs that failed"),
+            ("scrapy platform requests --where 'status >= 400'", "requests that failed"),
+            ("scrapy platform requests | jq .url", "in a pipe: all requests, one JSON object per line"),
         ),
         JOB,
+        *condition_options("requests", "status >= 400 and url ~ kettle"),
         follow_options("requests"),
         paging_options("requests"),
         download_options(),

@@ -27,6 +27,8 @@ from typing import Any, Final
 import msgspec
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.dupefilters import BaseDupeFilter
+from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction.extract_rules import EXTRACT_RULES
@@ -110,6 +112,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     by_browser: Exchange | None = None
     #: Rules for the kind of item that it requests; None: none.
     rules: UsedRules | None = None
+    #: False if it gets an answer of its own even while an identical one is under way.
+    may_share: bool = True
 
     @property
     def kind(self) -> str:
@@ -178,6 +182,8 @@ class Plan:
         self._bounds = Bounds(settings.getfloat("DOWNLOAD_TIMEOUT"), settings.getint("DOWNLOAD_MAXSIZE"))
         self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
         self._follows_redirects = settings.getbool("REDIRECT_ENABLED")
+        # Without a filter, each request is meant: a page may have changed.
+        self._filters = load_object(settings["DUPEFILTER_CLASS"]) is not BaseDupeFilter
         self._rules = SiteRules.of(settings).require_selectors()
         self._options = BodyOptions(
             params=params_of(settings),
@@ -209,6 +215,7 @@ class Plan:
             bounds=bounds,
             warn_size=request.meta.get("download_warnsize", self._warn_size) or 0,
             policy=self._policies.of(request),
+            may_share=self._filters,
         )
         escalation = Escalation.of(request, self._crawler.spider)
         if escalation is None or body.kind == BROWSER:

@@ -119,6 +119,7 @@ class Service:
                 policy=exchange.policy,
                 bounds=exchange.bounds,
                 ledger_key=key,
+                may_share=exchange.may_share,
             )
         finally:
             if answers is not None:

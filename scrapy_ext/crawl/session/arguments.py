@@ -1,4 +1,5 @@
-"""Spider arguments of ``scrapy crawl`` and ``runspider``: a job that is resumed with others than before is reported.
+"""Spider arguments of a crawl, as of ``scrapy crawl -a`` or a script: a job that is resumed with others than before is
+reported.
 
 The row of a run in the job's metadata has a mark of each argument instead of its value, which may be a password. A mark
 has 16 bits: enough to notice another value, and too few to find the value by trying words.
@@ -8,11 +9,19 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
+import msgspec
+from scrapy.crawler import Crawler
+
+from scrapy_ext.api.platform.jobs import GROUP_ARGUMENTS, JOB_VARIABLE, RUNS
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.compatibility.scrapy import arguments_of_crawl
 from scrapy_ext.crawl.session.job import CrawlJob
 
 logger = logging.getLogger(__name__)
@@ -46,23 +55,49 @@ def given_arguments(words: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def marks_of(arguments: Mapping[str, str]) -> dict[str, str]:
-    """Return a mark of each argument by its name."""
+def marks_of(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return a mark of each argument by its name. A script may pass an object, which has none."""
+    texts = ((name, _text_of(value)) for name, value in sorted(arguments.items())[:_MOST])
     return {
-        name: blake2b(f"{name}={value}".encode("utf-8", "replace"), digest_size=_MARK_BYTES).hexdigest()
-        for name, value in sorted(arguments.items())[:_MOST]
+        name: blake2b(f"{name}={text}".encode("utf-8", "replace"), digest_size=_MARK_BYTES).hexdigest()
+        for name, text in texts
+        if text is not None
     }
 
 
-def marks_of_command() -> dict[str, str] | None:
-    """Return the marks of this process's arguments; None if it was not started by Scrapy's command."""
+def _text_of(value: object) -> str | None:
+    """Return a value as ``-a`` has it, or else its JSON; None for one that may be written in another way each time."""
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value, order="deterministic").decode()
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def marks_of_crawl(crawler: Crawler) -> dict[str, str] | None:
+    """Return the marks of the arguments of a crawl, while its components are created; None if they are not known, or
+    kept by the platform that has started it."""
     words = command_words()
-    return None if words is None else marks_of(given_arguments(words))
+    if words is not None:
+        return marks_of(given_arguments(words))
+    given = None if os.environ.get(JOB_VARIABLE) else arguments_of_crawl(crawler)
+    return None if given is None else marks_of(given)
 
 
-def report_other_arguments(job: CrawlJob, rows: Sequence[Mapping[str, Any]], own: Mapping[str, str] | None) -> None:
+async def note_arguments(client: PlatformClient, job: CrawlJob, own: Mapping[str, str] | None) -> None:
+    """Report other arguments of a group of workers, whose rows the platform writes, and keep the marks of these beside
+    the rows. Raises :class:`PlatformError`."""
+    rows = job.former.get(RUNS)
+    report_other_arguments(job, rows if isinstance(rows, list) else [], own)
+    if own is not None:
+        row = {"start_time": int(time.time() * 1000), ARGUMENTS: own}
+        await client.jobs.update(job.key, {GROUP_ARGUMENTS: row})
+
+
+def report_other_arguments(job: CrawlJob, rows: Sequence[object], own: Mapping[str, str] | None) -> None:
     """Log that a job is resumed with other arguments than its last run with marks. ``rows``: those of its runs."""
-    known = next((row[ARGUMENTS] for row in reversed(rows) if isinstance(row.get(ARGUMENTS), dict)), None)
+    known = _last_marks([*rows, job.former.get(GROUP_ARGUMENTS)])
     if known is None or own is None:
         return
     changed = list(_differences(known, own))
@@ -71,10 +106,23 @@ def report_other_arguments(job: CrawlJob, rows: Sequence[Mapping[str, Any]], own
         logger.warning(
             "Job %s is resumed with other spider arguments than its last run: %s%s. Requests made from these arguments "
             "are new to the job, so it downloads and stores their pages also if it has them under other URLs. To "
-            "continue the crawl, repeat the arguments of that run (-a); for a crawl with these, start a new job, "
-            "without PLATFORM_JOB and with another JOBDIR",
+            "continue the crawl, repeat the arguments of that run (-a, or those of crawl() in a script); for a crawl "
+            "with these, start a new job, without PLATFORM_JOB and with another JOBDIR",
             *(job.key, ", ".join(changed[:_NAMED]), more),
         )
+
+
+def _last_marks(rows: Sequence[object]) -> Mapping[str, Any] | None:
+    """Return the marks of the row that began last among those that have some."""
+    marked = [row for row in rows if isinstance(row, dict) and isinstance(row.get(ARGUMENTS), dict)]
+    # Of equal times, as of rows without one, the last counts.
+    last = max(enumerate(marked), key=lambda each: (_began(each[1]), each[0]), default=None)
+    return None if last is None else last[1][ARGUMENTS]
+
+
+def _began(row: Mapping[str, Any]) -> int:
+    began = row.get("start_time")
+    return began if isinstance(began, int) else 0
 
 
 def _differences(former: Mapping[str, Any], own: Mapping[str, str]) -> Iterator[str]:

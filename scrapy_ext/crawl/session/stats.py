@@ -36,8 +36,14 @@ from scrapy_ext.api.platform.workers import Counts
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, TooLarge
 from scrapy_ext.compatibility.scrapy import replace_stats_method
-from scrapy_ext.crawl.session.arguments import ARGUMENTS, marks_of_command, report_other_arguments
+from scrapy_ext.crawl.session.arguments import (
+    ARGUMENTS,
+    marks_of_crawl,
+    note_arguments,
+    report_other_arguments,
+)
 from scrapy_ext.crawl.session.cookies import note_cookies, report_lost_cookies
+from scrapy_ext.crawl.session.group import RESUME, group_of
 from scrapy_ext.crawl.session.job import CrawlJob
 from scrapy_ext.crawl.session.plain_stats import PlainStats, plain_reason, plain_stats
 from scrapy_ext.telemetry.exporting import exporting
@@ -76,14 +82,18 @@ class JobStats:
         self._former: dict[str, Any] = {}
         self._rows: list[dict[str, Any]] = []
         self._began = _now()
-        self._arguments = marks_of_command()
+        self._arguments = marks_of_crawl(crawler)
         self._stored_items: int | None = None
 
     async def open(self, client: PlatformClient, job: CrawlJob) -> None:
         """Read what former runs of the job have counted; raises :class:`PlatformError`."""
         self._began = _now()
-        if job.begun or job.attempt is not None:
+        if job.attempt is not None:
             # The platform adds the stats of the workers of a group, also those of former runs.
+            if (group_of(self._crawler.settings) or "").startswith(RESUME):
+                await note_arguments(client, job, self._arguments)
+            return
+        if job.begun:
             return
         stats, rows = job.former.get(CRAWL_STATS), job.former.get(RUNS)
         former = stats if isinstance(stats, dict) else {}

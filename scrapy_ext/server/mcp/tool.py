@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -133,12 +134,15 @@ class Tool(Generic[A]):
 
 
 def _simple(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument without the null that stands for its absence, which confuses models."""
+    """Return the schema of an argument without ``anyOf``, which confuses models: without the null that stands for its
+    absence, and with several types as a list. Each rule of a schema is for one of the types alone."""
     kinds = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
-    if len(kinds) != 1:
+    if not kinds:
         return schema
     outer = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
-    return {**outer, **kinds[0]}
+    if len(kinds) == 1:
+        return {**outer, **kinds[0]}
+    return {**outer, **dict(ChainMap(*kinds)), "type": [each["type"] for each in kinds]}
 
 
 #: Seconds of a tool's run. The services have their own limits, which are shorter except for a large read.

@@ -54,6 +54,29 @@ def test_following_and_files_have_the_same_items(platform: Platform, job: JobKey
     ]
 
 
+def test_requests_are_chosen_in_the_same_way(platform: Platform, tmp_path: Path) -> None:
+    key = platform.job()
+    records = [
+        {"time": 1000 + n, "method": "GET", "url": f"https://shop.example/{'kettle' if n % 2 else 'lamp'}/{n}",
+         "status": 404 if n % 10 == 3 else 200, "duration": n, "rs": 10, "fp": f"{n:040x}"}
+        for n in range(300)
+    ]  # fmt: skip
+    platform.call(lambda client: client.requests.write(key, lines(records), 0))
+    platform.ends(key)
+    where = ("--where", "status >= 400 and url ~ KETTLE")
+    found = [record["duration"] for record in platform.lines("requests", str(key), *where)]
+    assert found == list(range(3, 300, 10))
+    assert platform.lines("requests", str(key), "--search", "/lamp/298")[0]["duration"] == 298
+    listed = platform.run("requests", str(key), *where).stdout
+    assert platform.run("requests", str(key), *where, "--follow").stdout == listed
+    assert platform.run("requests", str(key), "--follow").stdout == platform.run("requests", str(key)).stdout
+    some = platform.lines("requests", str(key), *where, "--start", "10", "--count", "2")
+    assert [record["duration"] for record in some] == [13, 23]
+    file = tmp_path / "requests.jl"
+    done = platform.run("requests", str(key), *where, "--output", str(file))
+    assert (done.returncode, file.read_text()) == (0, listed)
+
+
 def test_a_wrong_condition_is_an_error_in_one_line(platform: Platform, job: JobKey) -> None:
     done = platform.run("items", str(job), "--where", "price >")
     assert (done.returncode, done.stdout) == (2, "")

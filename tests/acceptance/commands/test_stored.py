@@ -35,6 +35,19 @@ def numbers(platform: Platform, *options: str) -> list[int]:
     return [record["n"] for record in platform.lines("collections", "get", "seen", *options)]
 
 
+def test_records_of_a_collection_are_chosen_by_conditions_and_text(seen: Platform, tmp_path: Path) -> None:
+    def found(*options: str) -> list[int]:
+        return [record["n"] for record in seen.lines("collections", "get", "seen", *options)]
+
+    assert found("--where", "n >= 3 and n < 6") == [3, 4, 5]
+    assert found("--where", "n > 3", "--count", "2", "--after", "k010") == [11, 12]
+    assert found("--where", "n = 7", "--where", "other is missing") == [7]
+    assert found("--where", "n < 2", "--key", "k001", "--key", "k009") == [1]
+    assert found("--search", "no such text") == []
+    seen.run("collections", "get", "seen", "--where", "n < 2", "--output", str(tmp_path / "seen.jl"))
+    assert [json.loads(line)["n"] for line in (tmp_path / "seen.jl").read_text().splitlines()] == [0, 1]
+
+
 def test_collections_and_their_records_are_shown(seen: Platform) -> None:
     listed = [{"type": "s", "name": "seen", "records": 120}]
     assert seen.lines("collections") == seen.lines("collections", "list") == listed

@@ -23,7 +23,7 @@ from scrapy_ext.server.mcp.services import (
     path_of,
 )
 from scrapy_ext.server.mcp.tool import Listing, Project, Tools
-from scrapy_ext.server.mcp.tools.records import Conditions, facts_of_filter
+from scrapy_ext.server.mcp.tools.records import Filter, conditions_of, facts_of_filter
 
 TOOLS: Final = Tools()
 
@@ -58,7 +58,7 @@ class ListCollectionRecords(Listing, frozen=True, kw_only=True):
     collection: Annotated[str, Meta(pattern="^[A-Za-z0-9_]{1,255}$", description="Name of the collection.")]
     type: Annotated[Literal["s", "cs", "vs", "vcs"], Meta(description="Type of the collection.")] = "s"
     prefix: Annotated[str, Meta(max_length=_MOST_KEY, description="Only records whose keys begin so.")] | None = None
-    filter: Conditions = msgspec.field(default_factory=list)
+    filter: Filter = msgspec.field(default_factory=list)
     cursor: (
         Annotated[
             str,
@@ -80,20 +80,21 @@ class ListCollectionRecords(Listing, frozen=True, kw_only=True):
     idempotent=True,
 )
 async def _list_collection_records(services: Services, arguments: ListCollectionRecords) -> Result:
-    count = arguments.limit if arguments.filter else arguments.limit + 1
+    filters = conditions_of(arguments.filter)
+    count = arguments.limit if filters else arguments.limit + 1
     query = pairs(
         ("count", count),
         ("startafter", None if arguments.cursor is None else _key_of(arguments.cursor)),
         ("prefix", arguments.prefix),
         ("meta", "_key"),
-        ("filter", [msgspec.json.encode(each).decode() for each in arguments.filter]),
+        ("filter", [msgspec.json.encode(each).decode() for each in filters]),
     )
     path = path_of("collections", arguments.project, arguments.type, arguments.collection)
     answer = await services.call(ApiCall(path=path, query=query, accept=JSON_LINES))
     lines = lines_of(answer)
     records = [_record(line) for line in lines[: arguments.limit]]
     more = len(lines) == count or not answer.is_whole
-    return records_result(records, arguments.max_bytes, facts_of_filter(arguments.filter), more=more)
+    return records_result(records, arguments.max_bytes, facts_of_filter(filters), more=more)
 
 
 def _record(line: bytes) -> Record:

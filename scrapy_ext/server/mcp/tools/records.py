@@ -13,7 +13,8 @@ from msgspec import Meta
 from scrapy_ext.api.platform.conditions import number_in
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.platform.records import Stats
-from scrapy_ext.api.violations import refused
+from scrapy_ext.api.platform.where import MAX_WHERE, parse_where
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.mcp.results import Record, Result, last_fitting, records_result
 from scrapy_ext.server.mcp.services import (
     JSON_LINES,
@@ -38,8 +39,8 @@ _KEY_FIRST: Final = re.compile(rb'^\{"_key":"([0-9/]{1,90})",?')
 _SHOWN: Final = 60
 _NO_MATCH: Final = (
     "No {} meets the conditions. Names of fields must be as the {}s have them, also in case. Numbers in texts, such as "
-    "the price of a product, are compared by num> and its like alone. A path, such as aggregateRating.ratingValue, "
-    "reaches into an object."
+    "the price of a product, are compared by a filter in text, and by num> and its like. A path, such as "
+    "aggregateRating.ratingValue, reaches into an object."
 )
 #: Operators that compare a text with texts by their letters.
 _ORDERED: Final = (">", ">=", "<", "<=")
@@ -52,17 +53,30 @@ _FIRST_SPAN: Final = 1000
 _MORE: Final = 8
 
 
-Conditions = Annotated[
-    list[list[Any]],
+Filter = Annotated[
+    Annotated[list[list[Any]], Meta(max_length=20)] | Annotated[str, Meta(max_length=MAX_WHERE)],
     Meta(
-        max_length=20,
-        description="Conditions that all must be met: [field, operator, [arguments]]. Operators: = != > >= < <= "
-        "num= num!= num> num>= num< num<= (also of numbers in texts, such as the price of a product) contains "
+        description="Conditions that all must be met. As text, in the language of scrapy platform items --where and of "
+        "the page of items: price > 20 and name ~ lamp. There, numbers compare as numbers, also those in texts, such "
+        "as the price of a product; the operators are = != > >= < <= ~ !~ matches, is missing, is present, is empty, "
+        "is not empty. Or as JSON: [field, operator, [arguments]]. Operators: = != > >= < <= "
+        "num= num!= num> num>= num< num<= (also of numbers in texts) contains "
         "icontains matches haselement hasnotelement exists notexists isempty isnotempty. "
         "A path, such as aggregateRating.ratingValue, reaches into an object. Example: "
         '[["price", "num>", [20]], ["name", "icontains", ["lamp"]]].',
     ),
 ]
+
+
+def conditions_of(filter: list[list[Any]] | str) -> list[list[Any]]:
+    """Return the conditions of a filter in either form; raises :class:`ContractError`."""
+    if not isinstance(filter, str):
+        return filter
+    try:
+        return [clause.form for clause in parse_where(filter)] if filter.strip() else []
+    except ContractError as error:
+        (fault,) = error.violations
+        raise refused("filter", fault.rule, fault.remedy) from None
 
 
 class RecordListing(Listing, frozen=True, kw_only=True):
@@ -80,7 +94,7 @@ class ListItems(RecordListing, frozen=True, kw_only=True):
             "item of the result has.",
         ),
     ] = msgspec.field(default_factory=list)
-    filter: Conditions = msgspec.field(default_factory=list)
+    filter: Filter = msgspec.field(default_factory=list)
 
 
 @TOOLS.add(
@@ -92,11 +106,11 @@ class ListItems(RecordListing, frozen=True, kw_only=True):
     idempotent=True,
 )
 async def _list_items(services: Services, arguments: ListItems) -> Result:
-    return await _records(services, "items", arguments, arguments.filter, frozenset(arguments.fields))
+    return await _records(services, "items", arguments, conditions_of(arguments.filter), frozenset(arguments.fields))
 
 
 class ListRequests(RecordListing, frozen=True, kw_only=True):
-    filter: Conditions = msgspec.field(default_factory=list)
+    filter: Filter = msgspec.field(default_factory=list)
 
 
 @TOOLS.add(
@@ -109,7 +123,7 @@ class ListRequests(RecordListing, frozen=True, kw_only=True):
     idempotent=True,
 )
 async def _list_requests(services: Services, arguments: ListRequests) -> Result:
-    return await _records(services, "requests", arguments, arguments.filter, frozenset())
+    return await _records(services, "requests", arguments, conditions_of(arguments.filter), frozenset())
 
 
 class ListLog(RecordListing, frozen=True, kw_only=True):

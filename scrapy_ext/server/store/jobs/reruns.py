@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from scrapy_ext.api.platform.imports import IMPORTED
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, HOSTED_STATS, RUNS, without_chosen_id
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, GROUP_ARGUMENTS, HOSTED_STATS, RUNS, without_chosen_id
 from scrapy_ext.api.platform.worker_bounds import JOB_WORKERS
 from scrapy_ext.server.store.jobs.rows import PROTECTED, StoredJob
 from scrapy_ext.server.store.jobs.states import ENTERED
@@ -20,7 +20,7 @@ _GIVEN: Final = (
 _WRITTEN: Final = PROTECTED.union(
     (name for names in ENTERED.values() for name in names),
     ("close_reason", "cancelled_by", "spider_type", "version", "deploy_id", IMPORTED),
-    (CRAWL_STATS, HOSTED_STATS, RUNS, "frontier", "waits_since", "periodic_job_id", "periodic_time"),
+    (CRAWL_STATS, HOSTED_STATS, RUNS, GROUP_ARGUMENTS, "frontier", "waits_since", "periodic_job_id", "periodic_time"),
     ("_shub_worker", "api_url", "portia_url", "portia_stack_version"),
 )
 

@@ -21,6 +21,7 @@ from scrapy_ext.client.extraction.errors import (
     UnexpectedAnswerError,
     UnreachableServiceError,
 )
+from scrapy_ext.crawl.extraction.download import as_scrapys
 from tests.support.eventually import eventually_async
 from tests.support.played_server import PlayedServer, Reply, Request, json_reply
 
@@ -215,6 +216,11 @@ async def test_a_service_that_does_not_answer_is_given_up_after_the_timeout(serv
     assert caught.value.ambiguous
     assert "Raise the setting DOWNLOAD_TIMEOUT" in str(caught.value)
     assert "is up" not in str(caught.value)
+    # Errbacks log either: each has the page, the cause and the remedy, and not the address of the service.
+    for shown in (str(caught.value), repr(caught.value), repr(as_scrapys(caught.value))):
+        assert f"extraction of {fields()['url']} failed: the service did not return the page within 0.1" in shown
+        assert "Raise the setting DOWNLOAD_TIMEOUT" in shown
+        assert server.url not in shown
     with pytest.raises(UnreachableServiceError, match=r"within 0.2 seconds") as caught:
         await client.extract(fields(), domain=A, bounds=Bounds(0.2))
     assert "Raise download_timeout" in str(caught.value)

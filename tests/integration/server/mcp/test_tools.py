@@ -7,6 +7,7 @@ import html
 import json
 import threading
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -140,6 +141,50 @@ async def test_a_comparison_of_texts_that_are_numbers_has_a_note(
         assert "aggregateRating.ratingValue" in (await found("aggregateRating", ">", [4]))[1]["note"]
         unknown = await called(client, "list_items", job=key, filter=[["price", "gt", [10]]])
     assert 'Write ["price","num>",[10]]' in unknown.data
+
+
+@pytest.mark.parametrize(
+    ("where", "right"),
+    [
+        ("price > 10", ["12.00", "30.00"]),
+        ("price >= 12 and price < 30", ["12.00"]),
+        ("price = 9", ["9.00"]),
+        ('price = "9"', []),
+        ("name ~ LAMP", ["9.00"]),
+        ("* ~ lamp", ["9.00"]),
+        ("offers.0.price > 11", ["30.00"]),
+        ("brand is missing", ["9.00", "12.00", "30.00"]),
+    ],
+)
+async def test_a_filter_in_text_is_the_where_of_commands_and_reads(
+    offering: RunningServer, platform: Http, project: int, where: str, right: list[str]
+) -> None:
+    items = [
+        {"price": "9.00", "name": "Desk lamp"},
+        {"price": "12.00", "offers": [{"price": "10,90 €"}]},
+        {"price": "30.00", "offers": [{"price": "11,90 €"}]},
+    ]
+    key = await with_items(platform, project, items)
+    async with agent(offering.url, offering.platform_key) as client:
+        found = await called(client, "list_items", job=key, filter=where, fields=["price"])
+    read = await platform.get(f"/items/{key}?{urlencode({'where': where})}")
+    assert [item["price"] for item in found.records] == right
+    assert [json.loads(line)["price"] for line in read.text.splitlines()] == right
+    assert "text_comparison" not in found.facts
+
+
+async def test_a_mistake_in_a_filter_in_text_is_an_error_of_the_tool_that_names_its_place(
+    offering: RunningServer, platform: Http, project: int
+) -> None:
+    key = await with_items(platform, project, [{"price": "9.00"}])
+    async with agent(offering.url, offering.platform_key) as client:
+        wrong = await called(client, "list_items", job=key, filter="price > 10 or price < 5")
+        records = await called(
+            client, "list_collection_records", project=project, collection="none", filter="price >> 5"
+        )
+    assert (wrong.is_error, records.is_error) == (True, True)
+    assert wrong.facts["error"].startswith('filter: has "or", which does not exist (at character 12). Write color')
+    assert records.facts["error"].startswith("filter: has > where a value begins")
 
 
 @pytest.mark.parametrize("tool", ["list_items", "list_log", "get_job", "wait_for_job", "stop_job"])

@@ -44,3 +44,25 @@ def test_runs_without_marks_are_not_compared(caplog):
     report_other_arguments(JOB, [{"items": 3}], marks_of({"a": "1"}))
     report_other_arguments(JOB, [{"arguments": marks_of({"a": "1"})}], None)
     assert not caplog.messages
+
+
+def test_values_of_scripts_have_the_marks_of_the_command_line_and_objects_have_none():
+    assert marks_of({"page": 1, "tags": ["a"]}) == marks_of({"page": "1", "tags": '["a"]'})
+    assert marks_of({"log": print, "page": 1}).keys() == {"page"}
+
+
+@pytest.mark.parametrize(
+    ("times", "named"),
+    [((1, 2), "a has another value"), ((2, 1), None), ((1, None), "a has another value"), ((None, 1), None)],
+    ids=["group last", "single worker last", "no group", "no other run"],
+)
+def test_the_last_run_counts_whether_it_was_of_a_group_or_not(caplog, times, named):
+    single, group = (
+        None if began is None else {"start_time": began, "arguments": marks_of({"a": str(number)})}
+        for number, began in enumerate(times)
+    )
+    former = {} if group is None else {"group_arguments": group}
+    own = {"a": "1"} if group is None else {"a": "0"}
+    job = CrawlJob(JobKey(1, 2, 3), resumed=True, former=former)
+    report_other_arguments(job, [] if single is None else [single], marks_of(own if single is not None else {"a": "1"}))
+    assert (named is None) == (not caplog.messages)

@@ -55,3 +55,16 @@ def test_the_schema_and_the_check_are_one() -> None:
         with pytest.raises(msgspec.ValidationError):
             msgspec.convert(arguments, BY_NAME["list_items"].arguments, strict=False)
     assert checks.is_valid({"job": "1/2/3", "filter": [["a", "=", [1]]]})
+
+
+def test_a_filter_is_text_or_an_array() -> None:
+    schema = BY_NAME["list_items"].schema
+    assert schema["properties"]["filter"]["type"] == ["array", "string"]
+    checks = jsonschema_rs.validator_for(schema)
+    for given in ("price > 20", [["price", "num>", [20]]], []):
+        assert checks.is_valid({"job": "1/2/3", "filter": given})
+        msgspec.convert({"job": "1/2/3", "filter": given}, BY_NAME["list_items"].arguments, strict=False)
+    for given in (5, ["price > 20"], "x" * 2001, [["a", "=", [1]]] * 21):
+        assert not checks.is_valid({"job": "1/2/3", "filter": given})
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert({"job": "1/2/3", "filter": given}, BY_NAME["list_items"].arguments, strict=False)
