@@ -118,7 +118,8 @@ class _Choices:
         self._focus = focus
         self._labels: dict[str, HtmlElement] = {}
         for label in page.tree.iter("label"):
-            self._labels.setdefault(label.get("for") or "", label)
+            if number := label.get("for"):
+                self._labels.setdefault(number, label)
 
     def all(self) -> Iterator[_Found]:
         """Yield the choices: drop-down lists, then sets of radio buttons."""
@@ -127,7 +128,9 @@ class _Choices:
             texts = [node_text(entry, MAX_TEXT_LENGTH) for entry in entries]
             has_prompt = bool(entries) and _is_prompt(entries[0], texts[0])
             options = _options(texts[has_prompt:])
-            if self._is_of_product(node):
+            # Groups may be the same sizes in several units.
+            has_groups = next(islice(node.iter("optgroup"), 1, None), None) is not None
+            if self._is_of_product(node) and not has_groups:
                 field = _field_of((*texts[:has_prompt], *self._labels_of(node)), options)
                 if field:
                     yield _Found(_Choice(field, options), "select", node.get("name") or "")
@@ -150,7 +153,7 @@ class _Choices:
     def _labels_of(self, node: HtmlElement) -> Iterator[str]:
         """Yield the labels of a list, the surest first."""
         yield from self._stated_labels(node)
-        label = self._labels.get(node.get("id") or " ")
+        label = self._labels.get(node.get("id") or "")
         if label is not None:
             yield node_text(label, MAX_LABEL_LENGTH + 1)
         yield from (one_line(around.text) for around in islice(node.iterancestors(), 2) if around.tag == "label")
@@ -168,14 +171,14 @@ class _Choices:
 
     def _stated_labels(self, node: HtmlElement) -> Iterator[str]:
         yield one_line(node.get("aria-label"))
-        found = self._by_id.get(node.get("aria-labelledby") or " ")
+        found = self._by_id.get(node.get("aria-labelledby") or "")
         if found is not None:
             yield node_text(found, MAX_LABEL_LENGTH + 1)
 
     @cached_property
     def _by_id(self) -> dict[str, HtmlElement]:
         nodes = (self._page.elements[position] for position in self._page.with_attribute.get("id", ()))
-        return {node.get("id", ""): node for node in nodes}
+        return {number: node for node in nodes if (number := node.get("id"))}
 
     def _line_before(self, node: HtmlElement) -> Iterator[str]:
         """Yield the text right before an element, and the line before it."""
@@ -191,7 +194,7 @@ class _Choices:
 
     def _option_of(self, button: HtmlElement) -> _Option | None:
         """Return the option of a radio button, by its label."""
-        label = self._labels.get(button.get("id") or " ")
+        label = self._labels.get(button.get("id") or "")
         if label is None:
             label = next((each for each in islice(button.iterancestors(), 2) if each.tag == "label"), button)
         pieces = (one_line(piece[:MAX_TEXT_LENGTH]) for piece in islice(label.itertext(), MAX_PIECES))

@@ -110,7 +110,8 @@ def _is_of_seller(page: Page, focus: Focus, node: HtmlElement) -> bool:
     if any(_SELLER_PART.search(page.names(part)) for part in islice(around, MAX_AROUND)):
         return True
     (nearest, text), (_, above), *_ = [*_lines_before(page, focus, node)[::-1], (node, ""), (node, "")]
-    if _SELLER.match(text):
+    label = node_text(nearest[0], MAX_SELLER_LENGTH) if len(nearest) > 1 and nearest is not node else ""
+    if _SELLER.match(text) or _SELLER_ALONE.fullmatch(label):
         return True
     may_be_name = len(text) <= MAX_SELLER_LENGTH and not is_money(text)
     is_link = nearest.tag == "a" and nearest.getparent() is node.getparent()

@@ -101,6 +101,10 @@ def test_signs_in_the_name_of_an_option_stay(names: tuple[str, str]) -> None:
         choice("Size", "S €89.00", "M €99.00"),
         choice("Size", "S", "M") + choice("Colour", "Black", "White", number="n2"),
         choice("Size", "S", "M", name="top") + choice("Size", "S", "M", name="bottom", number="n2"),
+        choice(
+            "Size", "<optgroup label=EU><option>36<option>37</optgroup><optgroup label=UK><option>3<option>4</optgroup>"
+        ),
+        choice("Clothing size", "S", "M"),
         radio("Your rating", "1", "2"),
         radio("Size", "S", "M <a href=#>coming soon</a>"),
         radio("Size", "S", "M <i>M - We will let you know when it is back in stock</i>"),

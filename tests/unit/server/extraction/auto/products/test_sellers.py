@@ -27,6 +27,8 @@ def rating(html: str) -> dict[str, Any] | None:
         "<p>Sold by Acme</p><a href=/s/acme>Visit the store</a>",
         "<p>Shop: Acme</p>",
         "<h3>Seller</h3><p>Acme Ltd</p>",
+        "<dl><dt>Seller</dt><dd>Acme Ltd</dd></dl>",
+        "<table><tr><td>Sold by</td><td>Acme Ltd</td></tr></table>",
         "<p>Verkauf durch Holzwelt</p>",
         "<p>Verkäufer: Holzwelt</p>",
         "<p>Vendu par Bois SA</p>",
@@ -34,6 +36,9 @@ def rating(html: str) -> dict[str, Any] | None:
         "<p>Sprzedawca: Drewno</p>",
         "<p>Продавец: Дерево</p>",
         "<p>販売元：木の店</p>",
+        "<p>판매자: 나무</p>",
+        "<p>Satıcı: Ahşap</p>",
+        "<p>Säljs av Trä AB</p>",
     ],
 )
 @pytest.mark.parametrize(
@@ -69,6 +74,10 @@ def test_a_rating_in_a_part_that_is_named_after_the_seller_is_his() -> None:
         "<p>Продаётся поштучно</p>",
         "<p>Sprzedajemy od 1990</p>",
         "<p>Sold by Acme</p><h2>Ratings</h2>",
+        "<p>Sold by Acme</p><p>Brand: Oakly</p>",
+        "<p>Store pickup: free</p>",
+        "<p>Seller of the year 2025</p>",
+        "<p>Anbieter wechseln</p>",
     ],
 )
 def test_a_rating_below_another_line_is_that_of_the_product(before: str) -> None:
