@@ -153,7 +153,8 @@ class PriceTags:
         # Digits without a currency may be a part of a price, a count or a size; cents make them more likely a price.
         tags = [tag for tag in self.tags if tag.money.value == price.value and not tag.former]
         needed = ENOUGH_WITH_CENTS if _CENTS.search(price.amount) else ENOUGH
-        return price if any(tag.marked for tag in tags) or max(tag.score for tag in tags) >= needed else None
+        # One that is shown as a former price alone has a label.
+        return price if any(tag.marked or tag.score >= needed for tag in tags) or not tags else None
 
     def price(self, enough: float = ENOUGH) -> Money | None:
         """Return the price; None when no candidate is good enough."""
@@ -169,7 +170,8 @@ class PriceTags:
 
         best = max(current, key=total, default=None)
         if best is not None and best.role is Role.TERMS:
-            of_all = {tag.money for tag in self.tags if tag.former and _is_of_all(tag.node)}
+            regular = (tag for tag in self.tags if tag.former and _is_of_all(tag.node))
+            of_all = {tag.money for tag in regular if self._focus is None or not self._others.hold(tag.node)}
             if len(of_all) == 1:
                 return next(iter(of_all))
         is_net = best is not None and best.role is Role.NET and best.score >= enough - LESS

@@ -280,9 +280,19 @@ def test_the_former_price_alone_is_not_taken_for_the_price() -> None:
     ],
 )
 def test_the_price_that_all_pay_counts_before_that_of_a_club(club: str, label: str, right: str) -> None:
-    html = f"""<h1>Lamp</h1><div><span>{club}</span> <strong class="price">8.00 €</strong></div>
+    prices = f"""<div><span>{club}</span> <strong class="price">8.00 €</strong></div>
     <div><span>{label}</span> <strong class="price">10.00 €</strong></div>"""
-    assert product(html, "<title>Lamp</title>")["price"] == right
+    assert product(f"<h1>Lamp</h1>{prices}", "<title>Lamp</title>")["price"] == right
+    names = ("Oak lamp", "Ash lamp", "Elm lamp", "Yew lamp")
+    entries = "".join(f'<li><a href="/p/{at}"><h3>{name}</h3></a>{prices}</li>' for at, name in enumerate(names))
+    listed = extract("productList", f"<h1>Lamps</h1><ul>{entries}</ul>", "https://shop.example.com/lamps")
+    assert [each["price"] for each in listed["products"]] == [right] * 4
+
+
+def test_a_regular_price_of_another_product_is_not_that_of_one_on_terms() -> None:
+    html = """<h1>Lamp</h1><div><span>Member price</span> <strong class="price">8.00 €</strong></div>
+    <div class="related-products"><h3>Torch</h3><span>Regular price</span> <b class="price">30.00 €</b></div>"""
+    assert product(html, "<title>Lamp</title>")["price"] == "8.00"
 
 
 def test_prices_of_other_products_and_of_delivery_are_not_the_price() -> None:
