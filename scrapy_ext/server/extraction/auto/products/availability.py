@@ -18,6 +18,7 @@ from scrapy_ext.server.extraction.auto.products.offers import (
     availability_of,
     denies_stock,
 )
+from scrapy_ext.server.extraction.auto.products.other_products import is_of_another
 from scrapy_ext.server.extraction.auto.products.price_elements import PRICE_NAME
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -246,7 +247,3 @@ def is_hidden(page: Page, node: HtmlElement) -> bool:
         return True
     around = (node, *islice(node.iterancestors(), 6))
     return any(_UNSHOWN.search(page.names(part)) or page.hides(part) for part in around)
-
-
-def is_of_another(focus: Focus, node: HtmlElement) -> bool:
-    return focus.in_header(node) or focus.elsewhere(node) or focus.in_card(node) or focus.in_linked_item(node)

@@ -20,9 +20,7 @@ from scrapy_ext.server.extraction.auto.products.availability import (
     MAX_STATEMENTS,
     is_hidden,
 )
-from scrapy_ext.server.extraction.auto.products.offers import (
-    availability_in,
-)
+from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, availability_in
 from scrapy_ext.server.extraction.auto.products.ratings import MAX_TEXT_LENGTH, rating_in
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -30,11 +28,24 @@ _VOCABULARY: Final = load_vocabulary("products")
 #: Shorter texts are no description.
 MIN_LENGTH: Final = 40
 MAX_DESCRIPTIONS: Final = 60
-#: The fewest words of a paragraph that is a description without being named so.
+#: The fewest words of a paragraph that is a description without being named so; letters, in scripts without spaces.
 FEWEST_WORDS: Final = 4
+FEWEST_LETTERS: Final = 20
+#: The fewest words of a paragraph in which words about the stock, delivery or payment may be part of a description, and
+#: the words that stand before those about the stock there.
+FEWEST_OF_PROSE: Final = 8
+WORDS_BEFORE: Final = 4
+#: Most words of the statement itself: "out of stock".
+MAX_STATEMENT_WORDS: Final = 3
 #: A longer text is no better.
 ENOUGH: Final = 4_000
 
+_CHOICE, _STOCK, _OTHER_PART = _VOCABULARY.patterns(
+    "choice_words", "stock_word", "no_property_heading", flags=re.IGNORECASE
+)
+_TAX: Final = load_vocabulary("money").pattern("gross", re.IGNORECASE)
+#: Scripts without spaces between words.
+_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
 _NO_DESCRIPTION, _DESCRIPTION, _NOTICE = _VOCABULARY.patterns("no_description", "description", "notice")
 _NUMBER_LINE = _VOCABULARY.pattern("number_line", re.IGNORECASE)
@@ -110,14 +121,29 @@ def _describes(node: HtmlElement, text: str) -> bool:
     """Return whether a paragraph may describe a product: some words that are no price, rating, state of the stock or
     link."""
     links = sum(len(node_text(link)) for link in node.iter("a"))
+    words = len(text.split())
     return (
-        len(text.split()) >= FEWEST_WORDS
+        (words >= FEWEST_WORDS or len(_UNSPACED.findall(text[:MAX_LINE_LENGTH])) >= FEWEST_LETTERS)
         and links * 2 < len(text)
-        and availability_in(text) is None
+        and not _states_stock(text, words)
+        and not (words < FEWEST_OF_PROSE and any(each.search(text) for each in (_OTHER_PART, _STOCK, _TAX)))
         and currency_in(text) is None
         and (len(text) > MAX_TEXT_LENGTH or rating_in(text) is None)
         and next(node.iter("button", "input", "select", "label"), None) is None
     )
+
+
+def _states_stock(text: str, words: int) -> bool:
+    """Return whether a paragraph is a statement about the stock: it is short, or begins with one.
+
+    What is available in four colours is described rather than in stock.
+    """
+    state = availability_in(text)
+    is_of_choice = state == IN_STOCK and words >= FEWEST_OF_PROSE and _CHOICE.search(text) is not None
+    if state is None or (is_of_choice and not (_STOCK.search(text) or _OTHER_PART.search(text))):
+        return False
+    begin = " ".join(text.split()[: WORDS_BEFORE + MAX_STATEMENT_WORDS])
+    return words < FEWEST_OF_PROSE or availability_in(begin) is not None
 
 
 def _node(page: Page, focus: Focus) -> HtmlElement | None:

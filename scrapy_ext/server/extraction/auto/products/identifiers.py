@@ -21,6 +21,7 @@ from scrapy_ext.server.extraction.auto.page.markup import JSON_LD
 from scrapy_ext.server.extraction.auto.page.sources import origin
 from scrapy_ext.server.extraction.auto.page.text import first, letters_of
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
+from scrapy_ext.server.extraction.auto.products.vouchers import is_voucher
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Longest text that is read as a number, and longest line with a label and a number, in characters.
@@ -174,8 +175,6 @@ def _is_of_shop(number: str) -> bool:
 MIN_CODE_LENGTH: Final = 4
 MAX_CODE_LENGTH: Final = 64
 MAX_CODE_NODES: Final = 300
-#: Longest text with a label and a code.
-#: Part of a script that is read, in characters.
 _SKU, _MPN, _MODEL = _VOCABULARY.patterns("sku", "mpn", "model", flags=re.IGNORECASE)
 #: A label and a code, with or without a colon between them: ``Produkta kods 545642356``.
 _LABELLED_SKU, _LABELLED_MPN = _VOCABULARY.patterns("labelled_sku", "labelled_mpn", flags=re.IGNORECASE)
@@ -289,13 +288,14 @@ def _in_names(page: Page, focus: Focus, names: Iterable[str], labelled: re.Patte
 
 
 def _in_pairs(page: Page, focus: Focus, labels: re.Pattern[str]) -> Iterator[str]:
-    return (pair.value for pair in page.labelled.of(labels) if not focus.elsewhere(pair.node))
+    pairs = (pair for pair in page.labelled.of(labels) if not focus.elsewhere(pair.node))
+    return (pair.value for pair in pairs if not is_voucher(page, pair.node, pair.label, pair.value))
 
 
 def _in_lines(page: Page, focus: Focus, labelled: re.Pattern[str]) -> Iterator[str]:
     for node, text in page.numbered_lines:
         match = labelled.fullmatch(text.strip(_SEPARATORS)) if len(text) <= MAX_LINE_LENGTH else None
-        if match and not focus.elsewhere(node):
+        if match and not focus.elsewhere(node) and not is_voucher(page, node, match[0][: -len(match[1])], match[1]):
             yield match.group(1)
 
 

@@ -48,10 +48,18 @@ def main_product(page: Page) -> Thing | None:
     """
     things = page.markup.things(*PRODUCT_TYPES)
     offered = [thing for thing in things if thing.values("offers", "offer", "hasVariant", "price")]
-    own = next((thing for thing in offered if _is_own(page, thing)), None)
+    at_page = [thing for thing in offered if _is_own(page, thing)]
+    # Variants at the same address, with fragments of their own, are equal parts of their group.
+    whole = next((thing for thing in offered if _holds_several(thing, at_page)), None)
+    own = whole or next(iter(at_page), None)
     chosen = own or _named_as_heading(page, offered) or _first(offered or things)
     if chosen is None:
         return None
+    if chosen in offered and offer_of(chosen).is_zero:
+        # A block about a set, without a price, stands beside one with the offers of its parts.
+        name = one_line(chosen.text("name")).casefold()
+        namesakes = (thing for thing in offered if name and one_line(thing.text("name")).casefold() == name)
+        chosen = next((thing for thing in namesakes if offer_of(thing).price), chosen)
     group = next(
         (thing for thing in chosen.things("isVariantOf") if own is None and "ProductGroup" in thing.types), None
     )
@@ -64,6 +72,12 @@ def main_product(page: Page) -> Thing | None:
         alike = [thing for thing in offered if name and one_line(thing.text("name")).casefold() == name]
         variants = alike if len({thing.text("sku") for thing in alike} - {None}) > 1 else []
     return _group(page, chosen, variants[:MAX_VARIANTS]) if variants else chosen
+
+
+def _holds_several(thing: Thing, others: list[Thing]) -> bool:
+    """Return whether several products are variants of one."""
+    variants = thing.things("hasVariant") if len(others) > 1 else []
+    return bool(variants) and all(other is thing or other in variants for other in others)
 
 
 def _first(things: Sequence[Thing]) -> Thing | None:

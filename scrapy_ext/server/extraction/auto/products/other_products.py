@@ -39,6 +39,11 @@ _OF_PARTS: Final = HEADINGS - {"h1"}
 _BOXES: Final = frozenset({"li", "div", "article", "section"})
 
 
+def is_of_another(focus: Focus, node: HtmlElement) -> bool:
+    """Return whether an element is in a card, an entry of a list or another part of a page about something else."""
+    return focus.in_header(node) or focus.elsewhere(node) or focus.in_card(node) or focus.in_linked_item(node)
+
+
 class OtherProducts(Parts):
     """The parts of a page about other products than the one at its heading."""
 

@@ -27,6 +27,7 @@ from scrapy_ext.server.extraction.auto.page.text import first
 from scrapy_ext.server.extraction.auto.page.urls import slug_of
 from scrapy_ext.server.extraction.auto.products.availability import availability_on
 from scrapy_ext.server.extraction.auto.products.brands import brand_of
+from scrapy_ext.server.extraction.auto.products.choices import variants_on
 from scrapy_ext.server.extraction.auto.products.description import description_of
 from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_of
 from scrapy_ext.server.extraction.auto.products.offers import (
@@ -105,7 +106,7 @@ class _Extraction:
         item.description, item.descriptionHtml = description.text, description.html
         item.breadcrumbs = breadcrumbs_of(page)
         item.aggregateRating = rating_of(product) or rating_on(page, product, focus)
-        item.variants = variants_of(page, product)
+        item.variants = variants_of(page, product) or variants_on(page, focus)
         item.features = self._features()
         item.additionalProperties = self._properties()
         item.metadata = DetailsMetadata(dateDownloaded=now(), probability=self._probability(item, stated))

@@ -16,6 +16,7 @@ from scrapy_ext.server.extraction.auto.fields.prices import is_money
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
 from scrapy_ext.server.extraction.auto.page.labelled import LABELLED_LINE, Pair, broken_lines, label_of
 from scrapy_ext.server.extraction.auto.page.layout import heading_above, step_of
+from scrapy_ext.server.extraction.auto.products.other_products import is_of_another
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: The least number of lines of a part with labels, and the share of its lines that have one.
@@ -34,10 +35,14 @@ LEVELS: Final = 5
 MAX_SIBLINGS: Final = 20
 
 _VOCABULARY: Final = load_vocabulary("products")
-_PART_NAME, _OTHER_PART, _PART_HEADING, _DESCRIPTION, _NO_LABEL, _NO_VALUE, _SIZE = _VOCABULARY.patterns(
-    "property_part", "no_property_part", "property_heading", "description", "no_property", "no_property_value", "size",
-    flags=re.IGNORECASE,
+_PART_NAME, _OTHER_PART, _PART_HEADING, _OTHER_HEADING, _DESCRIPTION, _NO_LABEL, _NO_VALUE, _SIZE = (
+    _VOCABULARY.patterns(
+        "property_part", "no_property_part", "property_heading", "no_property_heading", "description", "no_property",
+        "no_property_value", "size", flags=re.IGNORECASE,
+    )
 )  # fmt: skip
+#: Values of a table of deliveries, and of opening hours.
+_SALE_VALUE, _OPENING, _CLOSED = _VOCABULARY.patterns("sale_value", "opening_value", "closed", flags=re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"[.!?。！？]\s*$")
 #: Links to documents.
 _DOCUMENT: Final = re.compile(r"\.(?:pdf|zip|docx?|xlsx?|dwg|step?)(?:$|[?#])", re.IGNORECASE)
@@ -45,7 +50,9 @@ _MODEL_NUMBER: Final = re.compile(r"\w-\w")
 #: Hours of opening.
 _TIME: Final = re.compile(r"\b\d{1,2}:\d\d\s?(?:[-–—]|[ap]\.?m)")
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_DIGIT: Final = re.compile(r"\d")
 _ROWS: Final = frozenset({"li", "div", "p", "tr"})
+_LISTS: Final = frozenset({"table", "dl", "ul", "ol"})
 
 
 def properties_on(page: Page, focus: Focus) -> list[Pair]:
@@ -54,11 +61,74 @@ def properties_on(page: Page, focus: Focus) -> list[Pair]:
     found: dict[tuple[HtmlElement, str], Pair] = {}
     for pair in chain(listed, _in_lines(page, focus), _in_rows(page, focus)):
         found.setdefault((pair.node, pair.label), pair)
+    lists: dict[HtmlElement, list[Pair]] = {}
+    for pair in found.values():
+        lists.setdefault(_list_of(pair.node), []).append(pair)
+    headings = _Headings()
+    others = {box for box, pairs in lists.items() if _is_other_list(page, focus, box, pairs, headings)}
     return [
         pair
         for pair in found.values()
-        if _is_property(pair) and not focus.elsewhere(pair.node) and not _is_in_other_part(page, pair.node)
+        if _is_property(pair)
+        and _list_of(pair.node) not in others
+        and not focus.elsewhere(pair.node)
+        and not _is_in_other_part(page, pair.node)
     ]
+
+
+def _list_of(node: HtmlElement) -> HtmlElement:
+    """Return the table or list of a value, else the element with the rows."""
+    around = list(islice(node.iterancestors(), LEVELS - 1))
+    box = next((each for each in around if each.tag in _LISTS), None)
+    # A value behind its label is in a row of both.
+    return box if box is not None else around[min(node.getprevious() is not None, len(around) - 1)]
+
+
+def _is_other_list(page: Page, focus: Focus, box: HtmlElement, pairs: list[Pair], headings: _Headings) -> bool:
+    """Return whether a list is one of deliveries, opening hours or the like, by what is above it or by its values."""
+    for around in islice((box, *box.iterancestors()), LEVELS + 1):
+        if _PART_NAME.search(page.names(around)):
+            return False
+        heading = title if (title := _title_of(around)) is not None else headings[around]
+        if heading is not None and heading is not focus.heading and not _is_tab(heading):
+            text = node_text(heading, MAX_LABEL_LENGTH)
+            if _OTHER_HEADING.search(text):
+                return True
+            if _PART_HEADING.search(text):
+                return False
+            break
+    line = box.getprevious()
+    is_line = line is not None and next(line.iter("li", "a", "button"), None) is None
+    above = node_text(line, MAX_LABEL_LENGTH + 1) if line is not None and is_line else ""
+    if len(above) <= MAX_LABEL_LENGTH and _OTHER_HEADING.search(above):
+        return True
+    row = next(box.iter("tr"), None) if box.tag == "table" else None
+    if row is not None and len(row) > 1 and all(cell.tag == "th" for cell in row):
+        return _OTHER_HEADING.search(node_text(row, 2 * MAX_LABEL_LENGTH)) is not None
+    return len(pairs) >= FEWEST_NAMED and (_are_of_sale(pairs) or _are_hours(pairs))
+
+
+def _title_of(box: HtmlElement) -> HtmlElement | None:
+    """Return the caption of a table, or the summary of a part that opens."""
+    first = next(iter(box), None)
+    return first if first is not None and first.tag in {"caption", "summary"} else None
+
+
+def _is_tab(heading: HtmlElement) -> bool:
+    """Return whether a heading is one of a list of links to parts of the page."""
+    around = (heading, *islice(heading.iterancestors(), 2))
+    return any(each.tag in {"li", "nav"} or each.get("role") in {"tab", "tablist"} for each in around)
+
+
+def _are_of_sale(pairs: list[Pair]) -> bool:
+    """Return whether all values are times of delivery, prices or words such as "free", but not these words alone."""
+    found = [pair for pair in pairs if _SALE_VALUE.fullmatch(pair.value) or _is_price(pair)]
+    return len(found) == len(pairs) and any(_DIGIT.search(pair.value) for pair in pairs)
+
+
+def _are_hours(pairs: list[Pair]) -> bool:
+    opening = sum(1 for pair in pairs if _OPENING.fullmatch(pair.value))
+    return opening > 0 and opening + sum(1 for pair in pairs if _CLOSED.fullmatch(pair.value)) == len(pairs)
 
 
 def _is_in_other_part(page: Page, node: HtmlElement) -> bool:
@@ -102,15 +172,11 @@ def _in_lines(page: Page, focus: Focus) -> Iterator[Pair]:
         pairs = [pair for node, text in lines if (pair := _pair_of(node, text))] if len(lines) >= FEWEST_NAMED else []
         sentences = sum(1 for pair in pairs if _SENTENCE.search(pair.value))
         is_part = len(pairs) >= max(FEWEST_NAMED, MOST * count) and 2 * sentences < len(pairs)
-        if not is_part or _is_of_another(focus, pairs[0].node):
+        if not is_part or is_of_another(focus, pairs[0].node):
             continue
         subject = _subject(page, focus, pairs[0].node, headings)
         if subject or (subject is None and len(pairs) >= FEWEST):
             yield from pairs
-
-
-def _is_of_another(focus: Focus, node: HtmlElement) -> bool:
-    return focus.in_card(node) or focus.in_linked_item(node)
 
 
 def _with_lengths(
@@ -185,6 +251,8 @@ def _subject(page: Page, focus: Focus, node: HtmlElement, headings: _Headings) -
         heading = headings[box]
         if heading is not None and heading is not focus.heading:
             text = node_text(heading, MAX_LABEL_LENGTH)
+            if _OTHER_HEADING.search(text):
+                return False
             if _PART_HEADING.search(text):
                 return True
             return None if _DESCRIPTION.search(text) else False

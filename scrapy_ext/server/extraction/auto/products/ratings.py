@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from itertools import islice, takewhile
 from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.fields.prices import is_money
 from scrapy_ext.server.extraction.auto.items import AggregateRating
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.layout import step_of
-from scrapy_ext.server.extraction.auto.products.availability import is_of_another, leads_away
+from scrapy_ext.server.extraction.auto.products.availability import leads_away
+from scrapy_ext.server.extraction.auto.products.other_products import is_of_another
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("products")
@@ -28,6 +31,10 @@ _OUT_OF, _OF_SCALE = _VOCABULARY.patterns("out_of", "of_scale")
 _OF_STARS = _VOCABULARY.pattern("of_stars", re.IGNORECASE)
 _REVIEWS, _REVIEWS_BEFORE = _VOCABULARY.patterns("reviews", "reviews_before", flags=re.IGNORECASE)
 _WITHOUT_SCALE, _BARE_COUNT = _VOCABULARY.patterns("without_scale", "bare_count", flags=re.IGNORECASE)
+#: Lines about the seller, and parts that are named so.
+_SELLER, _SELLER_ALONE, _SELLER_PART = _VOCABULARY.patterns(
+    "seller_line", "seller_alone", "seller_part", flags=re.IGNORECASE
+)
 #: Signs around the parts of a rating.
 _AROUND: Final = " ()（）[]|·•,:–—-"
 _RATING_NAMES: Final = _VOCABULARY.words("rating_names")
@@ -46,6 +53,10 @@ MAX_STEPS: Final = 6
 MAX_TILE_LENGTH: Final = 200
 #: Elements with more are no lines.
 MOST_IN_LINE: Final = 8
+#: Lines before a rating in which its seller is searched, the length of one, and elements around it with a name.
+MAX_LINES_BEFORE: Final = 8
+MAX_SELLER_LENGTH: Final = 80
+MAX_AROUND: Final = 5
 #: Elements after a rating in which the number of its reviews is searched.
 NEXT_LINES: Final = 6
 
@@ -72,7 +83,8 @@ def rating_on(page: Page, product: Thing | None, focus: Focus) -> AggregateRatin
         if -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING and not focus.in_header(node):
             texts = (node_text(node, MAX_TEXT_LENGTH + 1), node.get("aria-label"), node.get("title"))
             found = next((rating for text in texts if (rating := rating_in(text or ""))), None)
-            if found and not (focus.in_card(node) or tiles.hold(node) or _is_of_name(focus, node, found)):
+            is_of_other = found and (focus.in_card(node) or tiles.hold(node) or _is_of_seller(page, focus, node))
+            if found and not (is_of_other or _is_of_name(focus, node, found)):
                 return _counted(focus, node, found)
     return _unnamed_rating(page, focus, tiles)
 
@@ -87,6 +99,43 @@ def _is_of_name(focus: Focus, node: HtmlElement, rating: AggregateRating) -> boo
         texts += (node_text(sibling, MAX_TEXT_LENGTH), sibling.tail or "")
     before = " ".join(texts)
     return any(map(str.isalpha, before)) and not _OF_STARS.search(before)
+
+
+def _is_of_seller(page: Page, focus: Focus, node: HtmlElement) -> bool:
+    """Return whether a rating is in a part about the seller, or right below a line that names him.
+
+    His name may have a line of its own below the label, and a link to his other offers behind it.
+    """
+    around = takewhile(lambda part: part not in focus.path, (node, *node.iterancestors()))
+    if any(_SELLER_PART.search(page.names(part)) for part in islice(around, MAX_AROUND)):
+        return True
+    (nearest, text), (_, above), *_ = [*_lines_before(page, focus, node)[::-1], (node, ""), (node, "")]
+    label = node_text(nearest[0], MAX_SELLER_LENGTH) if len(nearest) > 1 and nearest is not node else ""
+    if _SELLER.match(text) or _SELLER_ALONE.fullmatch(label):
+        return True
+    may_be_name = len(text) <= MAX_SELLER_LENGTH and not is_money(text)
+    is_link = nearest.tag == "a" and nearest.getparent() is node.getparent()
+    return (may_be_name and _SELLER_ALONE.fullmatch(above) is not None) or (is_link and bool(_SELLER.match(above)))
+
+
+def _lines_before(page: Page, focus: Focus, node: HtmlElement) -> list[tuple[HtmlElement, str]]:
+    """Return the last lines before an element, from the heading on, that have a letter or digit.
+
+    Lines around the element, inside of another line or in a menu are left out.
+    """
+    order, ends = page.order, page.outline.ends
+    begin = order[focus.heading] if focus.heading is not None and focus.distance(node) > 0 else -1
+    at = order[node]
+    behind = bisect_left(page.line_positions, at)
+    found: list[tuple[HtmlElement, str]] = []
+    end = 0
+    for line, text in page.lines[max(0, behind - MAX_LINES_BEFORE) : behind]:
+        position = order[line]
+        is_apart = begin < position and end <= position and ends[position] <= at and not focus.elsewhere(line)
+        if is_apart and any(map(str.isalnum, text)):
+            found.append((line, text))
+            end = ends[position]
+    return found
 
 
 def _is_unrated(product: Thing) -> bool:
@@ -111,7 +160,7 @@ def _unnamed_rating(page: Page, focus: Focus, tiles: _Tiles) -> AggregateRating 
         node, label = page.elements[position], page.elements[position].get("aria-label", "")
         if -BEFORE_HEADING <= focus.distance(node) <= NEAR_HEADING and _OF_STARS.search(label[:MAX_TEXT_LENGTH]):
             found = rating_in(label)
-            if found and not (is_of_another(focus, node) or tiles.hold(node)):
+            if found and not (is_of_another(focus, node) or tiles.hold(node) or _is_of_seller(page, focus, node)):
                 labelled.append((node, found))
     if labelled:
         # Labels of several values are those of a choice, or of the share of each.
@@ -119,7 +168,8 @@ def _unnamed_rating(page: Page, focus: Focus, tiles: _Tiles) -> AggregateRating 
         return _counted(focus, node, rating) if all(each == rating for _, each in labelled) else None
     for node, text in focus.lines(BEFORE_HEADING, NEAR_HEADING):
         found = rating_in(text)
-        if found and found.reviewCount and not (is_of_another(focus, node) or tiles.hold(node)):
+        is_of_other = is_of_another(focus, node) or tiles.hold(node) if found else False
+        if found and found.reviewCount and not (is_of_other or _is_of_seller(page, focus, node)):
             return None if _is_of_name(focus, node, found) else found
     return None
 

@@ -19,7 +19,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.price_notation import Role, place_on
 from scrapy_ext.server.extraction.auto.fields.prices import Money, Prices, is_money, prices_in
-from scrapy_ext.server.extraction.auto.page import Focus, Page
+from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
 from scrapy_ext.server.extraction.auto.page.formulas import has_formula
 from scrapy_ext.server.extraction.auto.products.other_products import OtherProducts
 from scrapy_ext.server.extraction.auto.products.price_elements import (
@@ -46,6 +46,7 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 _VOCABULARY: Final = load_vocabulary("products")
 _CURRENT, REGULAR = _VOCABULARY.patterns("current_price", "regular_price")
 _NOT_THE_PRICE, _NET, _GROSS = _VOCABULARY.patterns("not_the_price", "net_price", "gross_price")
+_OF_ALL = _VOCABULARY.caseless("price_of_all")
 #: Names with both price and discount are those of the reduced price, not of the saving.
 _DISCOUNTED = _VOCABULARY.pattern("discounted")
 _BIG = re.compile(r"large|big|xl|huge|main|bold|strong|fs[23]\d|h[1-3]\b")
@@ -152,7 +153,8 @@ class PriceTags:
         # Digits without a currency may be a part of a price, a count or a size; cents make them more likely a price.
         tags = [tag for tag in self.tags if tag.money.value == price.value and not tag.former]
         needed = ENOUGH_WITH_CENTS if _CENTS.search(price.amount) else ENOUGH
-        return price if any(tag.marked for tag in tags) or max(tag.score for tag in tags) >= needed else None
+        # One that is shown as a former price alone has a label.
+        return price if any(tag.marked or tag.score >= needed for tag in tags) or not tags else None
 
     def price(self, enough: float = ENOUGH) -> Money | None:
         """Return the price; None when no candidate is good enough."""
@@ -167,6 +169,11 @@ class PriceTags:
             return tag.score + (min(times[tag.money.value], 4) * 0.4 if has_place else 0.0)
 
         best = max(current, key=total, default=None)
+        if best is not None and best.role is Role.TERMS:
+            regular = (tag for tag in self.tags if tag.former and _is_of_all(tag.node))
+            of_all = {tag.money for tag in regular if self._focus is None or not self._others.hold(tag.node)}
+            if len(of_all) == 1:
+                return next(iter(of_all))
         is_net = best is not None and best.role is Role.NET and best.score >= enough - LESS
         gross = self._with_tax(best, current) if best and is_net else None
         if self._focus is None:
@@ -332,6 +339,12 @@ def _belongs(former: Tag, shown: list[Tag], others: list[Tag]) -> bool:
     """Return whether a former price stands by the price, and not nearer to that of another package or product."""
     near = min((steps_up(former.node, tag.node) for tag in shown), default=NOT_CLOSE)
     return near < NOT_CLOSE and all(steps_up(former.node, tag.node) >= near for tag in others)
+
+
+def _is_of_all(node: HtmlElement) -> bool:
+    """Return whether an amount has a label such as "regular price", and is not struck."""
+    text = f"{words_before(node)} {node_text(node, MAX_TAG_LENGTH)}"
+    return not is_struck(node) and _OF_ALL.search(text) is not None
 
 
 def _of_fewest(tags: list[Tag]) -> list[Tag]:

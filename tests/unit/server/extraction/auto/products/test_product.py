@@ -268,6 +268,33 @@ def test_the_former_price_alone_is_not_taken_for_the_price() -> None:
     assert "regularPrice" not in item
 
 
+@pytest.mark.parametrize(
+    ("club", "label", "right"),
+    [
+        ("Clubcard Price", "Price", "10.00"),
+        ("Member price", "Regular price", "10.00"),
+        ("Klub cena", "Běžná cena", "10.00"),
+        ("Klubová cena", "Cena", "10.00"),
+        ("Sale price", "Regular price", "8.00"),
+        ("Akční cena", "Běžná cena", "8.00"),
+    ],
+)
+def test_the_price_that_all_pay_counts_before_that_of_a_club(club: str, label: str, right: str) -> None:
+    prices = f"""<div><span>{club}</span> <strong class="price">8.00 €</strong></div>
+    <div><span>{label}</span> <strong class="price">10.00 €</strong></div>"""
+    assert product(f"<h1>Lamp</h1>{prices}", "<title>Lamp</title>")["price"] == right
+    names = ("Oak lamp", "Ash lamp", "Elm lamp", "Yew lamp")
+    entries = "".join(f'<li><a href="/p/{at}"><h3>{name}</h3></a>{prices}</li>' for at, name in enumerate(names))
+    listed = extract("productList", f"<h1>Lamps</h1><ul>{entries}</ul>", "https://shop.example.com/lamps")
+    assert [each["price"] for each in listed["products"]] == [right] * 4
+
+
+def test_a_regular_price_of_another_product_is_not_that_of_one_on_terms() -> None:
+    html = """<h1>Lamp</h1><div><span>Member price</span> <strong class="price">8.00 €</strong></div>
+    <div class="related-products"><h3>Torch</h3><span>Regular price</span> <b class="price">30.00 €</b></div>"""
+    assert product(html, "<title>Lamp</title>")["price"] == "8.00"
+
+
 def test_prices_of_other_products_and_of_delivery_are_not_the_price() -> None:
     html = """
     <h1>Lamp</h1><p>Ask for an offer.</p>
@@ -509,6 +536,25 @@ def test_products_of_one_name_are_variants_of_one() -> None:
     assert (item["price"], item["availability"], item["color"]) == ("69.95", "InStock", "Black")
     assert "sku" not in item
     assert [variant["sku"] for variant in item["variants"]] == ["845-35", "845-36"]
+
+
+def test_variants_at_one_address_are_those_of_their_group() -> None:
+    def plan(name: str) -> dict[str, Any]:
+        offer = {"@type": "Offer", "price": "9", "availability": "InStock"}
+        return {"@type": "Product", "name": f"Plan {name}", "sku": name, "url": f"{URL}#{name}", "offers": offer}
+
+    group = {"@type": "ProductGroup", "name": "Plan", "hasVariant": [plan("a"), plan("b")]}
+    item = product("<h1>Plan</h1>", json_ld({"@graph": [group]}))
+    assert item["name"] == "Plan"
+    assert [variant["sku"] for variant in item["variants"]] == ["a", "b"]
+    assert "sku" not in item
+
+
+def test_a_block_with_a_price_counts_before_one_of_the_same_product_with_zero() -> None:
+    blocks = [{"@type": "Product", "name": "Set", "offers": {"@type": "Offer", "price": price}} for price in ("0", "9")]
+    head = "".join(map(json_ld, blocks))
+    assert product("<h1>Set</h1>", head)["price"] == "9"
+    assert "price" not in product("<h1>Set</h1>", json_ld(blocks[0]))
 
 
 def test_a_group_has_the_price_of_the_variant_at_the_pages_address() -> None:

@@ -78,3 +78,53 @@ def test_terms_that_fold_a_part_in_and_out_are_no_properties() -> None:
     for part in (f"<dl>{terms}</dl>", f"<dl><dt>Power <button>?</button></dt><dd>2200 W</dd></dl>{table}"):
         found = product(part)["additionalProperties"]
         assert sorted({(each["name"], each["value"]) for each in found}) == [("Power", "2200 W"), ("Weight", "1.2 kg")]
+def table(*rows: tuple[str, str]) -> str:
+    return "<table>" + "".join(f"<tr><td>{label}</td><td>{value}</td></tr>" for label, value in rows) + "</table>"
+
+
+TIMES = table(("UK", "3 days"), ("Ireland", "5-7 days"))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        TIMES,
+        f"<h2>Delivery</h2>{TIMES}",
+        f"<p>Delivery times</p>{table(('London', 'one day'), ('Leeds', 'a week'))}",
+        f"<details><summary>Delivery</summary>{table(('London', 'one day'), ('Leeds', 'a week'))}</details>",
+        "<table><caption>Shipping</caption><tr><td>London</td><td>one day</td></tr></table>",
+        "<table><tr><th>Country</th><th>Delivery time</th></tr><tr><td>UK</td><td>one day</td></tr></table>",
+        "<h3>Shipping</h3><dl><dt>Standard</dt><dd>3-5 days</dd><dt>Express</dt><dd>1 day</dd></dl>",
+        f"<h2>Delivery details</h2>{table(('Standard', '£3.99 (3-5 days)'), ('Over £50', 'free'))}",
+        table(("Standard delivery", "3-5 working days"), ("Express", "next working day"), ("Collection", "free")),
+        table(("Mon–Fri", "9:00–18:00"), ("Sat", "10:00–16:00"), ("Sun", "closed")),
+        table(("Mo–Fr", "9–18 Uhr"), ("Sa", "10–16 Uhr"), ("So", "geschlossen")),
+        f"<h2>Returns</h2>{table(('Return period', '30 days'), ('Condition', 'unused'))}",
+        f"<h3>Versand</h3>{table(('Deutschland', '2–3 Werktage'), ('Schweiz', 'auf Anfrage'))}",
+        f"<h2>Livraison</h2>{table(('À domicile', '2 à 3 jours'), ('Point relais', 'selon stock'))}",
+        f"<h3>Koszty dostawy</h3>{table(('Kurier', '1-2 dni'), ('Paczkomat', 'jutro'))}",
+        f"<h3>Доставка</h3>{table(('Москва', '1 день'), ('Регионы', 'по запросу'))}",
+    ],
+)
+def test_tables_of_delivery_returns_and_hours_are_no_properties(part: str) -> None:
+    assert "additionalProperties" not in product(f"<div>{part}</div>")
+
+
+@pytest.mark.parametrize(
+    ("before", "rows"),
+    [
+        ("", (("Material", "Oak"), ("Delivery scope", "chair, screws"))),
+        ("", (("Shipping weight", "5 kg"), ("Material", "Oak"))),
+        ("", (("Charging time", "3 days"), ("Standby", "5-7 days"), ("Weight", "40 g"))),
+        ("", (("Gluten", "free"), ("Lactose", "free"))),
+        ("", (("Battery life", "10 hours"), ("Warranty", "2 years"))),
+        ("<h2>Details</h2>", (("Material", "Oak"), ("Delivery time", "3 days"))),
+        ("<h2>Specifications</h2>", (("Shelf life", "30 days"), ("After opening", "5 days"))),
+        ("<h3>Lieferumfang</h3>", (("Tisch", "1 Stück"), ("Schrauben", "8 Stück"))),
+        ("<h2>Delivery</h2><p>We deliver.</p><h2>Technical data</h2>", (("Material", "Oak"), ("Height", "82 cm"))),
+        ("<ul><li><h3>Data</h3><li><h3>Shipping</h3></ul>", (("Material", "Oak"), ("Height", "82 cm"))),
+    ],
+)
+def test_properties_beside_words_for_a_sale_stay(before: str, rows: tuple[tuple[str, str], ...]) -> None:
+    found = product(f"<div>{before}{table(*rows)}</div>")["additionalProperties"]
+    assert [(each["name"], each["value"]) for each in found] == list(rows)

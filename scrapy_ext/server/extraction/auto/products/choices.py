@@ -1,0 +1,263 @@
+"""Variants of a product by its only choice of a size or a colour: a drop-down list or radio buttons.
+
+Where a page has several choices, their combinations are unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice, takewhile
+from typing import Final, Literal, NamedTuple
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.fields.price_notation import Role, code_of, place_on
+from scrapy_ext.server.extraction.auto.fields.prices import is_money, prices_in
+from scrapy_ext.server.extraction.auto.items import ProductVariant
+from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.products.offers import MAX_VARIANTS, OUT_OF_STOCK, availability_in
+from scrapy_ext.server.extraction.auto.products.other_products import is_of_another
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+#: Lists and buttons that are read, and elements around them whose names are read.
+MAX_LISTS: Final = 100
+MAX_BUTTONS: Final = 1_000
+MAX_AROUND: Final = 6
+#: Longest option, note behind it, and label, in characters.
+MAX_NAME_LENGTH: Final = 40
+MAX_TEXT_LENGTH: Final = 120
+MAX_LABEL_LENGTH: Final = 60
+#: Most elements between a label and the choice below it, and between the heading and a choice.
+MAX_DISTANCE: Final = 6
+AFTER_HEADING: Final = 400
+#: Texts of an option that are read, and words of a note behind its name.
+MAX_PIECES: Final = 10
+MAX_NOTE_WORDS: Final = 6
+
+_VOCABULARY: Final = load_vocabulary("products")
+_SIZE, _COLOR, _CHOOSE = _VOCABULARY.patterns("size_choice", "color_choice", "choose", flags=re.IGNORECASE)
+_OTHER_PART = _VOCABULARY.pattern("no_choice_part")
+#: A note behind the name of an option: ``M (sold out)``, ``L - €99.00``.
+_NOTE: Final = re.compile(r"(.*?\S)\s*(?:[(\[]([^()\[\]]+)[)\]]|(?:\s[-–—|]|[,:])\s+(\S.*))")
+#: A difference of prices, or the least of several.
+_DIFFERENCE: Final = re.compile(r"[+±−]|^\s*-|\b(?:from|ab|dès|desde|od|da)\b", re.IGNORECASE)
+_LABEL_END: Final = " :：*-–—"
+
+Field = Literal["size", "color"]
+
+
+class _Option(NamedTuple):
+    """An option with the notes behind its name."""
+
+    name: str
+    notes: tuple[str, ...] = ()
+
+
+class _Choice(NamedTuple):
+    """The options of a choice, and what they are."""
+
+    field: Field
+    options: tuple[_Option, ...]
+
+
+class _Found(NamedTuple):
+    """A choice with the tag and the name of its controls: pages for several screens have the same one twice."""
+
+    choice: _Choice
+    tag: str
+    name: str
+
+
+def variants_on(page: Page, focus: Focus) -> list[ProductVariant] | None:
+    """Return a variant for each option of the only choice of a size or colour; None where there is none or several."""
+    if focus.heading is None:
+        return None
+    found = {each for each in _Choices(page, focus).all() if _is_sound(each.choice)}
+    choices = {each.choice for each in found}
+    # Two lists of the same sizes with names of their own are those of two parts of a set.
+    if len(choices) != 1 or len({each.name for each in found if each.tag == "select"}) > 1:
+        return None
+    field, options = choices.pop()
+    variants = [_variant(page, field, option) for option in options]
+    # Some pages have a note for each option and show it by a script.
+    if all(variant.availability == OUT_OF_STOCK for variant in variants):
+        for variant in variants:
+            variant.availability = None
+    return variants
+
+
+def _is_sound(choice: _Choice) -> bool:
+    names = [option.name for option in choice.options]
+    return (
+        1 < len(names) <= MAX_VARIANTS
+        and len(set(names)) == len(names)
+        and not any(len(name) > MAX_NAME_LENGTH or is_money(name) or availability_in(name) for name in names)
+    )
+
+
+def _variant(page: Page, field: Field, option: _Option) -> ProductVariant:
+    variant = ProductVariant()
+    setattr(variant, field, option.name)
+    for note in option.notes:
+        variant.availability = variant.availability or availability_in(note)
+        found = prices_in(note, place_on(page))
+        if found.price and found.marked and found.role in {Role.PRICE, Role.GROSS} and not _DIFFERENCE.search(note):
+            variant.price, variant.currencyRaw = found.price
+            variant.currency = code_of(found.price.currency_raw, place_on(page))
+    return variant
+
+
+class _Choices:
+    """The choices of sizes and colours of a page, with the elements that label them."""
+
+    def __init__(self, page: Page, focus: Focus) -> None:
+        self._page = page
+        self._focus = focus
+        self._labels: dict[str, HtmlElement] = {}
+        for label in page.tree.iter("label"):
+            if number := label.get("for"):
+                self._labels.setdefault(number, label)
+
+    def all(self) -> Iterator[_Found]:
+        """Yield the choices: drop-down lists, then sets of radio buttons."""
+        for node in islice(self._page.tree.iter("select"), MAX_LISTS):
+            entries = list(islice(node.iter("option"), MAX_VARIANTS + 2))
+            texts = [node_text(entry, MAX_TEXT_LENGTH) for entry in entries]
+            has_prompt = bool(entries) and _is_prompt(entries[0], texts[0])
+            options = _options(texts[has_prompt:])
+            # Groups may be the same sizes in several units.
+            has_groups = next(islice(node.iter("optgroup"), 1, None), None) is not None
+            if self._is_of_product(node) and not has_groups:
+                field = _field_of((*texts[:has_prompt], *self._labels_of(node)), options)
+                if field:
+                    yield _Found(_Choice(field, options), "select", node.get("name") or "")
+        for buttons in _button_sets(self._page):
+            options = tuple(option for node in buttons if (option := self._option_of(node)) is not None)
+            if len(options) == len(buttons) > 1 and self._is_of_product(buttons[0]):
+                field = _field_of(self._labels_of_set(buttons[0]), options)
+                if field:
+                    yield _Found(_Choice(field, options), "input", buttons[0].get("name") or "")
+
+    def _is_of_product(self, node: HtmlElement) -> bool:
+        page, focus = self._page, self._focus
+        around = takewhile(lambda part: part not in focus.path, (node, *node.iterancestors()))
+        return (
+            0 < focus.distance(node) <= AFTER_HEADING
+            and not is_of_another(focus, node)
+            and not any(_OTHER_PART.search(page.names(part)) for part in islice(around, MAX_AROUND))
+        )
+
+    def _labels_of(self, node: HtmlElement) -> Iterator[str]:
+        """Yield the labels of a list, the surest first."""
+        yield from self._stated_labels(node)
+        label = self._labels.get(node.get("id") or "")
+        if label is not None:
+            yield node_text(label, MAX_LABEL_LENGTH + 1)
+        yield from (one_line(around.text) for around in islice(node.iterancestors(), 2) if around.tag == "label")
+        yield from self._line_before(node)
+
+    def _labels_of_set(self, node: HtmlElement) -> Iterator[str]:
+        """Yield the labels of a set of buttons, by its first one."""
+        for around in islice(node.iterancestors(), MAX_AROUND):
+            if around.tag == "fieldset" or around.get("role") in {"radiogroup", "group"}:
+                yield from self._stated_labels(around)
+                legend = around.find("legend")
+                if legend is not None:
+                    yield node_text(legend, MAX_LABEL_LENGTH + 1)
+        yield from self._line_before(node)
+
+    def _stated_labels(self, node: HtmlElement) -> Iterator[str]:
+        yield one_line(node.get("aria-label"))
+        found = self._by_id.get(node.get("aria-labelledby") or "")
+        if found is not None:
+            yield node_text(found, MAX_LABEL_LENGTH + 1)
+
+    @cached_property
+    def _by_id(self) -> dict[str, HtmlElement]:
+        nodes = (self._page.elements[position] for position in self._page.with_attribute.get("id", ()))
+        return {number: node for node in nodes if (number := node.get("id"))}
+
+    def _line_before(self, node: HtmlElement) -> Iterator[str]:
+        """Yield the text right before an element, and the line before it."""
+        page = self._page
+        previous, parent = node.getprevious(), node.getparent()
+        text = previous.tail if previous is not None else parent.text if parent is not None else ""
+        yield one_line((text or "")[:MAX_TEXT_LENGTH])
+        at = page.order[node]
+        behind = bisect_left(page.line_positions, at)
+        line, text = page.lines[behind - 1] if behind else (node, "")
+        if 0 < at - page.order[line] <= MAX_DISTANCE:
+            yield text
+
+    def _option_of(self, button: HtmlElement) -> _Option | None:
+        """Return the option of a radio button, by its label."""
+        label = self._labels.get(button.get("id") or "")
+        if label is None:
+            label = next((each for each in islice(button.iterancestors(), 2) if each.tag == "label"), button)
+        pieces = (one_line(piece[:MAX_TEXT_LENGTH]) for piece in islice(label.itertext(), MAX_PIECES))
+        # Some labels have their text twice: for readers of screens too.
+        texts = list(dict.fromkeys(text for text in pieces if text)) or [one_line(button.get("aria-label"))]
+        notes = tuple(filter(_is_note, texts[1:]))
+        # Another text is a part of the name as likely as an unknown note.
+        if not texts[0] or len(notes) < len(texts) - 1:
+            return None
+        option = _option(texts[0])
+        return _Option(option.name, (*option.notes, *notes))
+
+
+def _field_of(labels: Iterable[str], options: tuple[_Option, ...]) -> Field | None:
+    """Return what a label says that its options are. It may name the chosen one: ``Size: M``."""
+    names = {option.name for option in options}
+    for text in labels:
+        label, _, chosen = text.partition(":")
+        whole = label if chosen.strip() in names else text
+        if len(whole) <= MAX_LABEL_LENGTH:
+            if _SIZE.fullmatch(whole.strip(_LABEL_END)):
+                return "size"
+            if _COLOR.fullmatch(whole.strip(_LABEL_END)):
+                return "color"
+    return None
+
+
+def _is_prompt(option: HtmlElement, text: str) -> bool:
+    """Return whether the first entry of a list is none of its options: ``Choose a size``."""
+    is_label = any(pattern.fullmatch(text.strip(_LABEL_END)) for pattern in (_SIZE, _COLOR))
+    is_empty = option.get("value") == "" or not any(map(str.isalnum, text))
+    return is_empty or is_label or _CHOOSE.search(text) is not None
+
+
+def _button_sets(page: Page) -> Iterator[list[HtmlElement]]:
+    """Yield the radio buttons with the same name, and the elements that are shown as such in the same group."""
+    sets: dict[str, list[HtmlElement]] = {}
+    for node in islice(page.tree.iter("input"), MAX_BUTTONS):
+        if node.get("type") == "radio" and (name := node.get("name")):
+            sets.setdefault(name, []).append(node)
+    yield from sets.values()
+    for group in page.by_role.get("radiogroup", ())[:MAX_LISTS]:
+        buttons = [node for node in islice(group.iter("*"), MAX_BUTTONS) if node.get("role") == "radio"]
+        if buttons:
+            yield buttons
+
+
+def _options(texts: list[str]) -> tuple[_Option, ...]:
+    """Return the entries of a list, without a note that all of them have: ``40 - see our size table``."""
+    matches = [match for text in texts if (match := _NOTE.fullmatch(text))]
+    notes = {match[2] or match[3] for match in matches}
+    if 1 < len(texts) == len(matches) and len(notes) == 1 and not any(map(_is_note, notes)):
+        texts = [match[1] for match in matches]
+    return tuple(map(_option, texts))
+
+
+def _option(name: str) -> _Option:
+    """Return an option by its text: its name, and the notes on its price and whether it is in stock."""
+    notes: tuple[str, ...] = ()
+    while (match := _NOTE.fullmatch(name)) and _is_note(match[2] or match[3]):
+        name, notes = match[1], (match[2] or match[3], *notes)
+    return _Option(name, notes)
+
+
+def _is_note(text: str) -> bool:
+    return len(text.split()) <= MAX_NOTE_WORDS and (availability_in(text) is not None or is_money(text))

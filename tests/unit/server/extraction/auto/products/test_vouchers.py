@@ -1,0 +1,59 @@
+"""Codes of vouchers beside the numbers of a product."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+
+URL = "https://shop.example/p/oak-chair"
+FRAME = """<html lang=en><title>Oak chair – Works</title><header><a href=/>Works</a></header><main>
+<h1>Oak chair</h1><p class=price>€ 89,00</p><button>Add to cart</button>{}</main>"""
+
+
+def sku(more: str) -> str | None:
+    found: str | None = extract("product", FRAME.format(more), URL).get("sku")
+    return found
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "<p>Kod: L10</p>",
+        "<p>-10% z kodem</p><p>Kod: LATO10</p>",
+        "<p>Save 10% today</p><p>Code: SAVE10</p>",
+        "<p>Use code WELCOME10 at checkout</p>",
+        "<p>Gutscheincode: HERBST15</p>",
+        "<p>Code promo : ETE20</p>",
+        "<p>15% de descuento</p><p>Código: VERANO15</p>",
+        "<p>Cupom de desconto</p><p>Código: PROMO2026</p>",
+        "<p>Sleva pro vás</p><p>Kód: LETO2026</p>",
+        "<p>Скидка по промокоду</p><p>Код: LETO26</p>",
+        "<div class=promo-bar>Kod: L10AB</div>",
+        "<div class=voucher><dl><dt>Kod</dt><dd>LATO24A</dd></dl></div>",
+        "<h3>Rabat 10%</h3><p>Kod: LATO26</p>",
+    ],
+)
+def test_a_code_of_a_voucher_is_no_number_of_the_product(more: str) -> None:
+    assert sku(more) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ("<p>Kod: 545642</p>", "545642"),
+        ("<p>Kod: KRZ-0012</p>", "KRZ-0012"),
+        ("<p>Kod: K12</p>", "K12"),
+        ("<p>Kód: 12AB34</p>", "12AB34"),
+        ("<p>Kod produktu: L10A</p>", "L10A"),
+        ("<p>Sale -10%</p><p>SKU: OAK10</p>", "OAK10"),
+        ("<p>Promotion -20%</p><p>Réf. : CH1020</p>", "CH1020"),
+        ("<p>-20%</p><p>Kod: ABC123</p>", "ABC123"),
+        ("<p>Save 20%!</p><p>Item code: AB1234</p>", "AB1234"),
+        ("<p>100% cotton</p><p>Kod: ABC1234</p>", "ABC1234"),
+        ("<p>Rabat 10% z kodem</p><p>Kod: LATO10</p><p>Kod produktu: 545642</p>", "545642"),
+        ("<table><tr><td>Kod</td><td>AB1234</td></tr><tr><td>Rabat</td><td>10%</td></tr></table>", "AB1234"),
+    ],
+)
+def test_a_number_of_the_product_is_none_of_a_voucher(more: str, code: str) -> None:
+    assert sku(more) == code
