@@ -18,6 +18,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.page.formulas import write_formulas
 from scrapy_ext.server.extraction.auto.page.paths import ElementPaths
 from scrapy_ext.server.extraction.auto.page.readings import write_readings
+from scrapy_ext.server.extraction.auto.page.start_tags import with_bounded_attributes
 
 #: Elements of HTML that can have a shadow root, beside all custom elements.
 _HOSTS: Final = frozenset({
@@ -177,7 +178,7 @@ def parsed(html: str, *, with_paths: bool = False) -> Parsed:
 
 
 def _parse_within_bounds(html: str) -> tuple[bytes, HtmlElement]:
-    source = _without_unshown(html[:MAX_HTML_LENGTH])
+    source = with_bounded_attributes(_without_unshown(html[:MAX_HTML_LENGTH]))
     tree = _parse(source)
     for _ in range(8):
         elements = int(tree.xpath("count(//*)"))
