@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -361,12 +361,13 @@ def _hashable(value: object) -> tuple[object, ...]:
     return isinstance(value, bool), _frozen(value)
 
 
-def _frozen(value: object) -> Hashable:
+def _frozen(value: object) -> object:
+    """Return a value of JSON as one that has a hash."""
     if isinstance(value, list):
         return (list, *map(_frozen, value))
     if isinstance(value, dict):
         return (dict, frozenset((name, _frozen(each)) for name, each in value.items()))
-    return cast("Hashable", value)
+    return value
 
 
 def _is_empty(value: object, _arguments: Sequence[Any]) -> bool:
