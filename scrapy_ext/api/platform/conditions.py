@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -26,9 +26,11 @@ T = TypeVar("T")
 
 #: Field that stands for all values of a record.
 EVERYWHERE: Final = "*"
-#: Maximum conditions of a read, and arguments of a condition.
+#: Maximum conditions of a read, arguments of a condition, and texts that a read searches for in its records: each is
+#: searched in all of a record, which may have a megabyte.
 MAX_CONDITIONS: Final = 50
 _MAX_ARGUMENTS: Final = 1000
+MAX_SEARCHED: Final = 1000
 #: Seconds after which a step of a read ends, so that other reads have their turn.
 STEP_SECONDS: Final = 0.1
 #: Maximum characters of a text that may be a number, and parts of a path.
@@ -118,6 +120,8 @@ def check_number(conditions: Sequence[Condition]) -> None:
         raise refused("filter", f"may have {MAX_CONDITIONS} conditions at most", "Use fewer conditions.")
     if len(list(_expressions_of(*conditions))) > MAX_EXPRESSIONS:
         raise refused("filter", f"may have {MAX_EXPRESSIONS} regular expressions at most", "Join them with |.")
+    if sum(len(condition.arguments) for condition in conditions if condition.test in _SEARCHES) > MAX_SEARCHED:
+        raise refused("filter", f"may search for {MAX_SEARCHED} texts at most", "Search for fewer texts.")
 
 
 def parse_condition(text: str, name: str) -> Condition:
@@ -329,20 +333,41 @@ def _contains(value: object, arguments: Sequence[Any]) -> bool:
 
 
 def _contains_lowered(value: object, arguments: Sequence[str]) -> bool:
-    if isinstance(value, str):
-        lowered = value.lower()
-        return any(argument in lowered for argument in arguments)
-    return isinstance(value, list) and any(
-        _contains_lowered(each, arguments) for each in value if isinstance(each, str)
-    )
+    if isinstance(value, list):
+        return _in_any((each for each in value if isinstance(each, str)), arguments)
+    return isinstance(value, str) and _in_any((value,), arguments)
 
 
 def _has_text(value: object, arguments: Sequence[str]) -> bool:
-    return any(argument in text.lower() for text in texts_in(value) for argument in arguments)
+    return _in_any(texts_in(value), arguments)
+
+
+def _in_any(texts: Iterable[str], arguments: Sequence[str]) -> bool:
+    """Return whether one of the texts, in lower case, has one of the arguments; the time grows with their sum."""
+    # No JSON has a text with half of a surrogate pair, so nothing is found across two texts.
+    joined = "\udc00".join(("", *texts)).lower()
+    return bool(joined) and any(argument in joined for argument in arguments)
 
 
 def _has_element(value: object, arguments: Sequence[Any]) -> bool:
-    return isinstance(value, list) and any(_is_one_of(element, arguments) for element in value)
+    if not isinstance(value, list):
+        return False
+    known = set(map(_hashable, arguments))
+    return any(_hashable(element) in known for element in value)
+
+
+def _hashable(value: object) -> tuple[object, ...]:
+    """Return what is equal for values that :func:`_same` takes for equal."""
+    return isinstance(value, bool), _frozen(value)
+
+
+def _frozen(value: object) -> object:
+    """Return a value of JSON as one that has a hash."""
+    if isinstance(value, list):
+        return (list, *map(_frozen, value))
+    if isinstance(value, dict):
+        return (dict, frozenset((name, _frozen(each)) for name, each in value.items()))
+    return value
 
 
 def _is_empty(value: object, _arguments: Sequence[Any]) -> bool:
@@ -364,6 +389,8 @@ class _Operator(NamedTuple):
 
 
 _HAS_NOT_TEXT: Final = _not(_has_text)
+#: The tests that search for each argument in all of a value.
+_SEARCHES: Final = frozenset({_contains, _contains_lowered, _has_text, _HAS_NOT_TEXT})
 _EQUAL: Final = _as_number(lambda number, argument: bool(number == argument))
 
 #: One of several arguments must match; none with the negative operators.

@@ -267,11 +267,11 @@ async def _others_turn(tx: Transaction) -> float:
 
 
 async def _next_owner(tx: Transaction, after: int) -> tuple[int, str, int, int] | None:
-    for first in (after + 1, 0):
+    for before in (after, -1):
         row = await tx.fetchrow(
-            """SELECT project, kind, number, part FROM removals WHERE project >= $1
+            """SELECT project, kind, number, part FROM removals WHERE project > $1
                ORDER BY project, since, kind, number, part LIMIT 1 FOR UPDATE SKIP LOCKED""",
-            first,
+            before,
         )
         if row is not None:
             return row[0], row[1], row[2], row[3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from scrapy_ext.api.platform import expressions, schema_bounds
+from scrapy_ext.api.platform import conditions, expressions, schema_bounds
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
 from scrapy_ext.server import deploying, record_search
 from scrapy_ext.server.config.config import ServerConfig
@@ -86,6 +86,7 @@ def expected() -> list[list[str]]:
             f"{expressions.MAX_EXPRESSIONS}, of {expressions.MAX_LENGTH} characters",
             f"{1000 * expressions.SECONDS:g} ms for a value, and {expressions.SLOW_SECONDS:g} s for all",
         ],
+        [f"search for: {conditions.MAX_SEARCHED}"],
         [f"{pages.MAX_QUERY} bytes"],
         [
             f"{schema_bounds.MAX_DEPTH} levels, {schema_bounds.MAX_REFERENCES} references, "

@@ -18,7 +18,7 @@ from scrapy.settings import Settings
 
 from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.commands.platform import load, parser_of
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store import projects as project_store
@@ -62,6 +62,19 @@ async def finished(store: Store, project: int = 1, *, items: int = 10) -> JobKey
     lines = [b'{"n":%d}' % n for n in range(items)]
     await store.items.write(key, 0, [pack_chunk(ITEMS, lines, [{"n": n} for n in range(items)])])
     return key
+
+
+async def test_the_removal_goes_on_after_the_highest_number_of_a_project(store: Store, look: Any) -> None:
+    for project in (MAX_NUMBER, 1):
+        await store.collections.write(collection("c", project), [(b"k", b"1")])
+        await store.collections.drop(project, "c")
+        assert (await store.purge()).owners == 1
+    await store.collections.write(collection("c", 1), [(b"k", b"1")])
+    await store.collections.write(collection("c", MAX_NUMBER), [(b"k", b"1")])
+    for project in (1, MAX_NUMBER):
+        await store.collections.drop(project, "c")
+    assert (await store.purge()).owners == 2
+    assert await look("SELECT count(*) FROM removals") == [(0,)]
 
 
 @pytest.mark.long

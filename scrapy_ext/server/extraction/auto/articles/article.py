@@ -40,6 +40,7 @@ from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_
 from scrapy_ext.server.extraction.auto.page.clean_html import LIBRARY_FAULTS, cleaned, html_of, paragraphs
 from scrapy_ext.server.extraction.auto.page.clean_nodes import Node, copy_of, remove
 from scrapy_ext.server.extraction.auto.page.layout import class_and_id
+from scrapy_ext.server.extraction.auto.page.parsing import flattened
 from scrapy_ext.server.extraction.auto.page.text import first, lines, plain
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -186,6 +187,9 @@ logger = logging.getLogger(__name__)
 #: Careful extraction and cleaning of HTML take time by the square of the elements of some pages. Pages with more
 #: elements (none of several hundred real pages) get the coarse extraction and plain paragraphs.
 MAX_ELEMENTS: Final = 20_000
+#: Elements above which trafilatura does not compare its text with that of justext, whose time grows by the square of
+#: paragraphs that are short: 6 s for 8,000.
+MAX_COMPARED: Final = 4000
 
 _BREAKS: Final = frozenset({"p", "head", "item", "list", "quote", "code", "row", "table", "lb", "fw", "div"})
 
@@ -220,7 +224,14 @@ def careful_text(page: Page, tree: HtmlElement) -> str:
     if not _has_text(page) or len(page.elements) > MAX_ELEMENTS:
         return ""
     try:
-        found = bare_extraction(tree, url=page.url, favor_precision=True, include_comments=False, with_metadata=False)
+        found = bare_extraction(
+            tree,
+            url=page.url,
+            favor_precision=True,
+            include_comments=False,
+            with_metadata=False,
+            fast=len(page.elements) > MAX_COMPARED,
+        )
     except LIBRARY_FAULTS:
         logger.debug("Careful extraction failed; the coarse extraction is used.", exc_info=True)
         return ""
@@ -231,12 +242,12 @@ def coarse_text(page: Page) -> str:
     """Return the text that resiliparse finds: rather too much."""
     if not _has_text(page):
         return ""
-    source = page.source.decode("utf-8", "replace")
-    return lines(extract_plain_text(source, main_content=True, alt_texts=False, list_bullets=False))
+    return lines(extract_plain_text(flattened(page.source), main_content=True, alt_texts=False, list_bullets=False))
 
 
 def _has_text(page: Page) -> bool:
-    return bool(page.tree.xpath("boolean(descendant-or-self::body/descendant::text()[normalize-space(.)])"))
+    # Not by XPath, whose time grows by the square of texts that follow each other, as those of ruby do.
+    return any(text.strip() for body in page.tree.iter("body") for text in body.itertext())
 
 
 def _rendered(tree: etree._Element) -> str:

@@ -18,6 +18,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.page.formulas import write_formulas
 from scrapy_ext.server.extraction.auto.page.paths import ElementPaths
 from scrapy_ext.server.extraction.auto.page.readings import write_readings
+from scrapy_ext.server.extraction.auto.page.start_tags import with_bounded_attributes
 
 #: Elements of HTML that can have a shadow root, beside all custom elements.
 _HOSTS: Final = frozenset({
@@ -137,6 +138,8 @@ _UNSHOWN: Final = (
 )  # fmt: skip
 _UNSHOWN_SIGNS: Final = [each.decode() for each in _UNSHOWN if not each.startswith(b"&")]
 _ESCAPED_UNSHOWN = re.compile(b"&(?:%b)" % b"|".join(each[1:] for each in _UNSHOWN if each.startswith(b"&")))
+#: Tags of formatting elements (HTML, Parsing), but links, of which one may be open.
+_FORMATTING = re.compile(r"<(/?)(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])")
 _EMPTY: Final = b"<html><body></body></html>"
 
 
@@ -177,7 +180,7 @@ def parsed(html: str, *, with_paths: bool = False) -> Parsed:
 
 
 def _parse_within_bounds(html: str) -> tuple[bytes, HtmlElement]:
-    source = _without_unshown(html[:MAX_HTML_LENGTH])
+    source = with_bounded_attributes(_without_unshown(html[:MAX_HTML_LENGTH]))
     tree = _parse(source)
     for _ in range(8):
         elements = int(tree.xpath("count(//*)"))
@@ -222,6 +225,15 @@ def _parse(source: bytes) -> HtmlElement:
         # Nothing in it but comments or white space.
         tree = lxml_html.document_fromstring(_EMPTY, parser=parser)
     return tree
+
+
+def flattened(source: bytes) -> str:
+    """Return the page for another parser of HTML, whose time and memory then grow with its length.
+
+    Without this, they grow by the square of the depth, which is bounded here, and of formatting elements that nothing
+    closes, which HTML repeats in each block that follows: 60 KB become a tree of 3 GB.
+    """
+    return _FORMATTING.sub(r"<\1span", etree.tostring(_parse(source), encoding="unicode", method="html"))
 
 
 def _move_content(tree: HtmlElement) -> None:

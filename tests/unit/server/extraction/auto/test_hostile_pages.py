@@ -6,7 +6,9 @@ Sizes are such that work by the square of them, let alone more, would run into t
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,13 @@ import msgspec
 import pytest
 
 from scrapy_ext.server.extraction.auto import KINDS, extract, extract_more
+from scrapy_ext.server.extraction.auto.articles import article
+from scrapy_ext.server.extraction.auto.page import parsing
 from scrapy_ext.server.extraction.auto.page.markup import MAX_THINGS, Markup
 from scrapy_ext.server.extraction.auto.page.microdata import MAX_REFERRED
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.parsing import MAX_ELEMENTS, MAX_HTML_LENGTH
+from scrapy_ext.server.extraction.auto.page.start_tags import MAX_ATTRIBUTES, with_bounded_attributes
 
 URL = "https://example.com/a"
 
@@ -124,6 +129,28 @@ HOSTILE = {
     "entities": '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><p>&b;' + "&amp;" * 100_000,
 }
 
+#: Pages whose text is that of a library, which takes long for them.
+OF_LIBRARIES = {
+    "formatting that nothing closes": "".join(f"<p><b id={number}>x" for number in range(20_000)),
+    "formatting in a table": "<table>" + "".join(f"<b id={number}>x<tr>" for number in range(20_000)),
+    "a text before elements nested deeply": "<p>A text.</p>" + "<div>x" * 100_000,
+    "ends of paragraphs in elements nested deeply": "<p>A text.</p>" + "<div>" * 50_000 + "</p>" * 50_000,
+    "short paragraphs": "".join(f"<div>({number} views)</div>" for number in range(15_000)),
+    "many readings": "<ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp></ruby>" * 12_000,
+}
+ATTRIBUTES = {
+    "without values": " ".join(f"a{number}" for number in range(200_000)),
+    "with the end of a tag in each": " ".join(f'a{number}=">"' for number in range(100_000)),
+    "with a tag in each": " ".join(f"a{number}='<b c=\"'" for number in range(100_000)),
+}
+#: What may hide a tag from a search that is not careful.
+BEFORE = (
+    "",
+    "<!-- <i a='-->",
+    "<!--><i>--><p x='<script'>",
+    '<textarea><i a="</textarea>',
+    "<script>'<i b=\"'</script>",
+)
 
 #: Kinds that read a page much as another one does: productList, articleNavigation, article.
 MUCH_AS_ANOTHER = {"productNavigation", "articleList", "jobPostingNavigation", "jobPosting"}
@@ -156,6 +183,60 @@ OTHERS = [kind for kind in KINDS if kind != "product" and kind not in MUCH_AS_AN
 def test_hostile_pages_give_a_product_and_an_item_of_another_kind_in_turn_in_time(name: str) -> None:
     check_product_and_more(HOSTILE[name])
     check_item(OTHERS[list(HOSTILE).index(name) % len(OTHERS)], HOSTILE[name])
+
+
+@pytest.mark.parametrize("name", OF_LIBRARIES)
+def test_libraries_end_in_time(name: str) -> None:
+    check_item("article", OF_LIBRARIES[name])
+
+
+def depth_of(html: str) -> int:
+    """Maximum number of elements that are open at once."""
+    tags = re.findall(r"<(/?)(?!br|hr|img|!)[a-z]", html)
+    return max(accumulate(-1 if end else 1 for end in tags))
+
+
+@pytest.mark.parametrize("name", OF_LIBRARIES)
+def test_libraries_get_pages_that_grow_with_their_source(name: str) -> None:
+    flat = parsing.flattened(OF_LIBRARIES[name].encode())
+    assert len(flat) < 4 * len(OF_LIBRARIES[name])
+    assert depth_of(flat) < 300
+    assert not re.search("<(b|i|font|nobr)[ >]", flat)
+
+
+def test_a_long_page_is_not_compared_with_a_second_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    monkeypatch.setattr(article, "bare_extraction", lambda _tree, *, fast, **_: compared.append(not fast))
+    for number in (article.MAX_COMPARED - 100, article.MAX_COMPARED):
+        page = Page("<div>(5 views)</div>" * number, URL)
+        article.careful_text(page, page.tree)
+    assert compared == [True, False]
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_an_element_has_a_bounded_number_of_attributes(name: str, before: str) -> None:
+    page = parsing.parsed(f"<h1>Lamp</h1>{before}<div {ATTRIBUTES[name]}>text</div><p>after</p>")
+    assert max(map(len, page.attributes)) <= MAX_ATTRIBUTES
+    assert page.tree.text_content().endswith("after")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        *BEFORE,
+        "<p a = 1 b='2' c=\"3\" d e=>x</p>",
+        "<p a='>' b=\"<i>\">x",
+        '<p a\'b=1 =c "d">x</p >',
+        "<a href=/x/y/>x</a/><br/><br />",
+        "1 < 2 <3 <> </ <!x> <?x?>",
+        "<script>if (a<b && c > d) {'<i x=1'}</script><b>",
+        "<!-- a -- b --><!----><!-->x",
+        "<p a='",
+    ],
+)
+def test_other_tags_stay_as_they_are(html: str) -> None:
+    assert with_bounded_attributes(html.encode()) == html.encode()
 
 
 @pytest.mark.long
