@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
@@ -53,19 +53,33 @@ def is_fact(text: str) -> bool:
     )
 
 
-def date_in_lines(page: Page, focus: Focus, labels: Labels, name: str) -> Date | None:
-    """Return the date of the lines by the heading with a label before it: ``Apply by December 3, 2019``.
+class DatedLine(NamedTuple):
+    """A part of a line by the heading with a date, and the words before that."""
 
-    Several dates are those of several jobs.
-    """
+    node: HtmlElement
+    text: str
+    before: str
+
+
+def dated_lines(focus: Focus) -> list[DatedLine]:
+    """Return the parts of the lines by the heading that have words before a date: ``Apply by December 3, 2019``."""
+    return [
+        DatedLine(node, part, before)
+        for node, text in focus.lines(NEAR, NEAR)
+        if len(text) <= MAX_LINE_LENGTH and any(map(str.isdigit, text))
+        for part in _dated_parts(text)
+        if (before := words_before_date(part))
+    ]
+
+
+def date_in_lines(page: Page, focus: Focus, lines: list[DatedLine], labels: Labels, name: str) -> Date | None:
+    """Return the date of the lines whose words before it are this label. Several dates are those of several jobs."""
     found: dict[str, Date] = {}
-    for node, text in focus.lines(NEAR, NEAR):
-        for part in _dated_parts(text) if len(text) <= MAX_LINE_LENGTH else ():
-            before = words_before_date(part)
-            if before and labels.means(name, before) and not is_of_another(focus, node):
-                date = read(part, page)
-                if date is not None:
-                    found.setdefault(date.iso, date)
+    for line in lines:
+        if labels.means(name, line.before) and not is_of_another(focus, line.node):
+            date = read(line.text, page)
+            if date is not None:
+                found.setdefault(date.iso, date)
     return next(iter(found.values())) if len(found) == 1 else None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -24,7 +25,7 @@ from scrapy_ext.server.extraction.auto.items import (
 )
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
 from scrapy_ext.server.extraction.auto.jobs.employer import Employer, named_apart
-from scrapy_ext.server.extraction.auto.jobs.facts import LabelledDates, date_in_lines, place_in_facts
+from scrapy_ext.server.extraction.auto.jobs.facts import DatedLine, LabelledDates, date_in_lines, dated_lines, place_in_facts
 from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts
 from scrapy_ext.server.extraction.auto.jobs.places import (
     is_place,
@@ -74,11 +75,11 @@ _LABELS: Final = LabelWords(
     "city_label", "region_label", "country_label",
 )  # fmt: skip
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
-_SALARY_WORD = _VOCABULARY.pattern("salary_word", re.IGNORECASE)
+_SALARY_WORD = _VOCABULARY.caseless("salary_word")
 _NO_SALARY, _EXTRA_PAY = _VOCABULARY.patterns("no_salary", "extra_pay", flags=re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+(?=[^\W\d_])")
-#: Longer paragraphs are not searched for a salary.
-MAX_PARAGRAPH_LENGTH: Final = 3_000
+#: Lines that name the salary, from the first; more are a list of jobs.
+MAX_SALARY_LINES: Final = 500
 _SALARY_NAMES: Final = _VOCABULARY.words("salary_names")
 _COMPANY_NAME, _LOCATION_NAME, _SALARY_NAME = _VOCABULARY.patterns("company_name", "location_name", "salary_name")
 #: A label in one element with its value.
@@ -216,8 +217,10 @@ class _Extraction:
 
     def _salary_of_sentences(self) -> BaseSalary | None:
         """Return the range of a sentence that names the salary; a lone amount may be a bonus or a budget."""
-        for node, text in self._page.lines:
-            if len(text) > MAX_PARAGRAPH_LENGTH or not currency_in(text) or self._focus.elsewhere(node):
+        # Few lines name the salary, and the words are found much faster than an amount.
+        named = (line for line in self._page.lines if _SALARY_WORD.search(line[1]))
+        for node, text in islice(named, MAX_SALARY_LINES):
+            if not currency_in(text) or self._focus.elsewhere(node):
                 continue
             for sentence in _SENTENCE_END.split(text):
                 found = salary_in(sentence, self._page_place) if _SALARY_WORD.search(sentence) else None
@@ -312,7 +315,11 @@ class _Extraction:
         return read(self._labels.value(name, lambda text: read(text, self._page)), self._page)
 
     def _dated_line(self, name: str) -> Date | None:
-        return date_in_lines(self._page, self._focus, self._labels, name)
+        return date_in_lines(self._page, self._focus, self._dated_lines, self._labels, name)
+
+    @cached_property
+    def _dated_lines(self) -> list[DatedLine]:
+        return dated_lines(self._focus)
 
     def _posted_line(self, dates: Dates) -> Date | None:
         """Return the date of a line that says so; an element with the same day may have its time."""

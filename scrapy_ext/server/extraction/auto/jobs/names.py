@@ -74,6 +74,11 @@ class JobFocus(Focus):
         self._titles = titles_of(page)
         super().__init__(page, stated, *self._titles)
 
+    def lines(self, before: int, after: int) -> list[tuple[HtmlElement, str]]:
+        """Return the lines around the heading; without one, the first lines of the page."""
+        found = super().lines(before, after)
+        return found if self.heading is not None else found[:MAX_LINES]
+
     def _find_heading(self) -> HtmlElement | None:
         heading = _heading_in(self._page, self._titles)
         heading = _labelled_title(self._page) if heading is None else heading
