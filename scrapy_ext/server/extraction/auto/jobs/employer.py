@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.items import JobPosting
-from scrapy_ext.server.extraction.auto.jobs.facts import is_called_place, is_fact, is_of_another, may_be_place
+from scrapy_ext.server.extraction.auto.jobs.facts import has_word, is_called_place, is_fact, is_of_another, may_be_place
 from scrapy_ext.server.extraction.auto.jobs.names import (
     MAX_COMPANY_LENGTH,
     NO_COMPANY,
@@ -30,7 +30,15 @@ from scrapy_ext.server.extraction.auto.jobs.names import (
     names_of_site,
     without_additions,
 )
-from scrapy_ext.server.extraction.auto.jobs.places import has_words, is_place_by_words, parts_of_line
+from scrapy_ext.server.extraction.auto.jobs.own_site import company_of_own_site
+from scrapy_ext.server.extraction.auto.jobs.places import (
+    has_words,
+    is_part_of_town,
+    is_place_by_words,
+    is_region,
+    is_town,
+    parts_of_line,
+)
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import LabelWords
 from scrapy_ext.server.extraction.auto.page.text import letters_of
@@ -54,6 +62,8 @@ NEAR: Final = 120
 BESIDE: Final = 8
 #: Lines below the heading of which one names the employer.
 MAX_BELOW: Final = 3
+#: Elements of such a line whose names count.
+MAX_INSIDE: Final = 5
 
 _VOCABULARY: Final = load_vocabulary("jobs")
 _ADDRESS = _VOCABULARY.caseless("company_address")
@@ -65,6 +75,10 @@ _AT: Final = re.compile(_BEFORE, re.IGNORECASE)
 _PLACE_AFTER: Final = _VOCABULARY.pattern("place_after", re.IGNORECASE)
 #: A preposition that stands before places as well.
 _IN: Final = re.compile(rf"(?:{_VOCABULARY.text('before_place')})\s+")
+_DEPARTMENT: Final = re.compile(
+    rf"(?:.*\W)?(?:{_VOCABULARY.text('department')})|(?:{_VOCABULARY.text('department_first')})(?:\W.*)?", re.IGNORECASE
+)
+_DEPARTMENT_NAME: Final = _VOCABULARY.pattern("department_name")
 _LISTS: Final = frozenset({"ul", "ol"})
 _SUBTITLES: Final = frozenset({"h2", "h3", "h4", "h5"})
 _CONTROLS: Final = frozenset({"option", "label", "button", "dt", "th", "a"})
@@ -92,6 +106,7 @@ class Employer:
             ("attribute data-company-name", self._attribute),
             ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
             ("name of the site", lambda: self._mentioned([company_of_site(page)], item)),
+            ("name of the company's own site", lambda: named_apart(company_of_own_site(page, self._titles), item)),
             ("copyright", lambda: self._mentioned([company_of_copyright(page)], item)),
             ("host, description", lambda: named_apart(company_of_host(page, item.description, item.jobTitle), item)),
         ]
@@ -124,14 +139,15 @@ class Employer:
         name, comma, place = first.partition(", ")
         if comma and not _LEGAL_FORM.search(place) and (before or self._is_known(name)):
             first, rest = name, [place, *rest]
-        if not self._may_be_name(first):
+        if not self._may_be_name(first) or (is_part_of_town(first) and not _LEGAL_FORM.search(first)):
             return None
         places = [part for part in rest if may_be_place(part)]
         is_of_facts = all(is_fact(part) or part in places for part in rest)
         is_subtitle = node.tag in _SUBTITLES and _is_of_facts(below) and any(map(may_be_place, parts_of_line(below)))
         # A city stands before its country as well.
-        is_before_city = bool(places) and not is_place_by_words(places[0].rpartition(", ")[2])
-        is_on_board = is_of_facts and (is_before_city or is_subtitle) and self._is_on_board(first)
+        last = places[0].rpartition(", ")[2] if places else ""
+        is_before_city = bool(places) and not is_place_by_words(last) and not is_region(last)
+        is_on_board = is_of_facts and (is_before_city or is_subtitle) and self._is_on_board(node, first)
         if before or (self._is_known(first) and is_of_facts) or is_on_board:
             return first, next(iter(places), None)
         return None
@@ -139,6 +155,8 @@ class Employer:
     def of_heading(self, name: str | None) -> str | None:
         """Return the name behind "at" in a heading, where it is no place or way of work: ``Agent at Home``."""
         if not name or is_place_by_words(name) or is_called_place(self._page, self._description, name):
+            return None
+        if is_part_of_town(name) and not _LEGAL_FORM.search(name):
             return None
         return name if len(_WORD.findall(name)) > 1 or self._is_known(name) else None
 
@@ -172,10 +190,21 @@ class Employer:
         headings = (text for node, text in self._page.lines[:MAX_LINES] if node.tag in _SUBTITLES)
         return len(subject.findall(self._description)) + sum(map(bool, map(about.fullmatch, headings)))
 
-    def _is_on_board(self, name: str) -> bool:
-        """Return whether a name of several words is one of a company because the site is a board with another name."""
+    def _is_on_board(self, node: HtmlElement, name: str) -> bool:
+        """Return whether a name of several words is one of a company because the site is a board with another name.
+
+        Departments and towns stand in such lines, too.
+        """
         is_name = len(_WORD.findall(name)) > 1 and not is_called_place(self._page, self._description, name)
-        return is_name and any(map(is_board, names_of_site(self._page).values()))
+        if not is_name or is_town(name) or is_part_of_town(name) or self._is_department(node, name):
+            return False
+        return any(map(is_board, names_of_site(self._page).values()))
+
+    def _is_department(self, node: HtmlElement, name: str) -> bool:
+        """Return whether a name is that of a department: by its words, its element, or in small letters in the text."""
+        parts = islice(node.iter("*"), MAX_INSIDE)
+        is_named = any(_DEPARTMENT_NAME.search(self._page.names(part)) for part in parts)
+        return is_named or _DEPARTMENT.fullmatch(name) is not None or has_word(self._description, name.lower())
 
     def _mentioned(self, names: Sequence[str | None], item: JobPosting) -> str | None:
         """Return the name that the description or the address has: a company writes of itself, a board of others."""

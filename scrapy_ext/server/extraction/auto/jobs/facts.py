@@ -150,12 +150,12 @@ def place_in_facts(page: Page, focus: Focus, description: str) -> str | None:
         names = [part for part in parts if not is_fact(part)]
         is_one = len(parts) > 1 and len(names) == 1
         # A word that the text has in small letters as well is a department: "in Engineering", "engineering skills".
-        if is_one and may_be_place(names[0]) and not _has_word(description, names[0].lower()):
+        if is_one and may_be_place(names[0]) and not has_word(description, names[0].lower()):
             return names[0] if is_called_place(page, description, names[0]) else None
     return None
 
 
-def _has_word(text: str, word: str) -> bool:
+def has_word(text: str, word: str) -> bool:
     return word != word.upper() and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 

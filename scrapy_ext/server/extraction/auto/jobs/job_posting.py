@@ -31,7 +31,9 @@ from scrapy_ext.server.extraction.auto.jobs.places import (
     is_place,
     labelled_place,
     mapped_place,
+    parts_between_bars,
     place_by_heading,
+    remote_status_of_place,
     without_map_link,
 )
 from scrapy_ext.server.extraction.auto.jobs.terms import (
@@ -64,6 +66,9 @@ MAX_NODES: Final = 30
 MAX_PLACES: Final = 20
 #: Greatest distance from the heading, in elements, of a part that only its name or its words identify.
 NEAR: Final = 120
+#: Greatest distance, and length, of a line of facts: ``Leeds | Full-time``.
+BESIDE: Final = 12
+MAX_FACTS: Final = 120
 #: Most jobs in the structured data of the page of one job; more are a list.
 SEVERAL: Final = 3
 #: Shortest description, in characters.
@@ -223,7 +228,8 @@ class _Extraction:
             if not currency_in(text) or self._focus.elsewhere(node):
                 continue
             for sentence in _SENTENCE_END.split(text):
-                found = salary_in(sentence, self._page_place) if _SALARY_WORD.search(sentence) else None
+                is_about = _SALARY_WORD.search(sentence)
+                found = salary_in(sentence, self._page_place, in_sentence=True) if is_about else None
                 if found is not None and found.valueMin != found.valueMax and found.valueMin and found.valueMax:
                     return found
         return None
@@ -244,7 +250,7 @@ class _Extraction:
             ("label", lambda: remote_status(self._labelled("workplace", remote_status) or "")),
             # "Type of work" is a label of either.
             ("label of the type", lambda: remote_status(self._labelled("type", remote_status) or "")),
-            ("location", lambda: remote_status(location or "")),
+            ("location", lambda: remote_status_of_place(location or "")),
             ("title", lambda: remote_status_of_title(item.headline or "")),
             ("line near the heading", lambda: self._line(remote_status)),
         )
@@ -351,11 +357,14 @@ class _Extraction:
         return min(found)[1] if found else None
 
     def _line(self, reading: TextReader) -> str | None:
-        """Return the value of a short line by the heading with little else."""
+        """Return the value of a short line by the heading with little else, or of a part of a line of facts."""
         for node, text in self._focus.lines(NEAR, NEAR):
-            if len(text) > MAX_LINE_LENGTH or node.tag in _CONTROLS:
+            if node.tag in _CONTROLS:
                 continue
-            found = reading(text, whole=True)
+            is_of_facts = 0 <= self._focus.distance(node) <= BESIDE and len(text) <= MAX_FACTS
+            parts = parts_between_bars(text) if is_of_facts else [text]
+            values = (reading(part, whole=True) for part in parts if len(part) <= MAX_LINE_LENGTH)
+            found = next(filter(None, values), None)
             if found and not self._focus.elsewhere(node):
                 return found
         return None

@@ -45,9 +45,9 @@ NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
 _LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
 _COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
 _COPYRIGHT_WORDS: Final = _VOCABULARY.pattern("copyright_words", re.IGNORECASE)
-_COMPANY_BOARDS, _OTHER_BOARDS = map(frozenset, map(_VOCABULARY.words, ("company_boards", "other_boards")))
+COMPANY_BOARDS, OTHER_BOARDS = map(frozenset, map(_VOCABULARY.words, ("company_boards", "other_boards")))
 _JOBS: Final = _VOCABULARY.pattern("page", re.IGNORECASE)
-_SITE_AFFIX, _OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", flags=re.IGNORECASE)
+SITE_AFFIX, _OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", flags=re.IGNORECASE)
 #: The least number of times that a description has the name of the company of the host, and what is read of it.
 OFTEN: Final = 2
 MAX_DESCRIPTION: Final = 20_000
@@ -170,17 +170,22 @@ def _is_site(page: Page, letters: str) -> bool:
 
 
 def names_of_site(page: Page) -> dict[str, str]:
-    """Return the names of a site by their letters: texts and images of links in its header to its start page."""
+    """Return the names of a site by their letters: those of its links to its start page, and what it calls itself."""
+    names = (*names_of_start(page), page.meta("og:site_name") or "")
+    return {letters: name for name in names if (letters := letters_of(name))}
+
+
+def names_of_start(page: Page) -> list[str]:
+    """Return the texts and images of links to the start page of a site."""
     links = [link for link in islice(page.tree.iter("a"), MAX_SITE_LINKS) if leads_to_start(page, link)]
     alternatives = [image.get("alt") or "" for link in links for image in link.iter("img")]
-    names = [*(node_text(link, MAX_COMPANY_LENGTH) for link in links), *alternatives, page.meta("og:site_name") or ""]
-    return {letters: name for name in names if (letters := letters_of(name))}
+    return [*(node_text(link, MAX_COMPANY_LENGTH) for link in links), *alternatives]
 
 
 def is_own_site(page: Page) -> bool:
     """Return whether the address of a page is that of the jobs of its own site: ``/careers/``."""
     parts = parts_of(page.url)
-    boards = _COMPANY_BOARDS | _OTHER_BOARDS
+    boards = COMPANY_BOARDS | OTHER_BOARDS
     is_own = _OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)
     return is_own is not None and site_of(page.url).partition(".")[0] not in boards
 
@@ -191,7 +196,7 @@ def is_board(name: str) -> bool:
     Where the word stands apart, as in "Acme Careers", it may be the site of an employer.
     """
     name = name.strip()[:MAX_COMPANY_LENGTH]
-    if _SITE_AFFIX.search(name):
+    if SITE_AFFIX.search(name):
         return False
     ends = (part for at in range(1, len(name)) for part in (name[:at].strip(), name[at:].strip()))
     return any(len(part) > SHORTEST - 1 and _JOBS.fullmatch(part) for part in ends)
@@ -230,6 +235,10 @@ class TitleParts:
             job = f" {' '.join(_words(self._title or ''))} "
             texts = [text for text in texts if f" {' '.join(_words(text))} " not in job]
         return [text for text in texts if not _is_site(self._page, letters_of(text))]
+
+    def beside_job(self) -> list[str]:
+        """Return the parts of the titles beside the name of the job."""
+        return [rest.text for rest in self._rests]
 
     def place(self) -> str | None:
         """Return the place of work that a title has: ``hiring Cook in Leeds, UK``."""
@@ -312,7 +321,7 @@ def company_of_site(page: Page) -> str | None:
         page.meta("og:site_name", "application-name") or "",
         *(part for title in titles_of(page) for part in _parts(title)),
     ]
-    for name in (_SITE_AFFIX.sub("", name) for name in names):
+    for name in (SITE_AFFIX.sub("", name) for name in names):
         letters = letters_of(name)
         if (
             len(letters) >= SHORTEST
@@ -333,9 +342,9 @@ def company_of_host(page: Page, description: str | None, title: str | None) -> s
     parts = parts_of(page.url)
     site = site_of(page.url)
     name_of_site = site.partition(".")[0]
-    if name_of_site in _COMPANY_BOARDS:
+    if name_of_site in COMPANY_BOARDS:
         label = parts.netloc.removesuffix(site).partition(".")[0]
-    elif name_of_site not in _OTHER_BOARDS and (_OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)):
+    elif name_of_site not in OTHER_BOARDS and (_OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)):
         label = name_of_site
     else:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import itemgetter
 from typing import Final, Protocol
 
@@ -38,6 +38,12 @@ _OF_WORK: Final = _VOCABULARY.text("of_work")
 _SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_OF_WORK})(?:\s?/)?)\s*$", re.IGNORECASE)
 _SET_OFF_AFTER = re.compile(rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_OF_WORK})\b)", re.IGNORECASE)
 _NOT = _VOCABULARY.pattern("not", re.IGNORECASE)
+#: Words around "remote" that leave the place open: ``Berlin or remote``, ``remote possible``.
+_OR: Final = rf"(?<!\w)(?:{_VOCABULARY.text('or')})"
+_OR_BEFORE = re.compile(rf"([^\s,;:()|][^,;:()|]*?)\s+{_OR}\s+$", re.IGNORECASE)
+_OR_AFTER = re.compile(rf"\s+{_OR}(?!\w)\s+([^\s].*)$", re.IGNORECASE)
+_CHOICE_AFTER = re.compile(rf"\W{{0,2}}(?:{_VOCABULARY.text('choice_after')})", re.IGNORECASE)
+_CHOICE_BEFORE = _VOCABULARY.pattern("choice_before", re.IGNORECASE)
 
 
 def is_of_jobs(page: Page) -> bool:
@@ -68,8 +74,22 @@ def remote_status(text: str, *, whole: bool = False) -> str | None:
         if match and not _NOT.search(text) and (not whole or len(match.group()) >= 0.6 * len(text)):
             if whole and name == "hybrid" and not _is_set_off(text, match):
                 continue
-            return name
+            return name if name == "hybrid" or not _is_choice(text, match) else None
     return None
+
+
+def _is_choice(text: str, match: re.Match[str]) -> bool:
+    """Return whether a kind of work is one of several, or only possible: ``Berlin or remote``."""
+    before, after = text[: match.start()], text[match.end() :]
+    if _CHOICE_AFTER.match(after) or _CHOICE_BEFORE.search(before):
+        return True
+    others = (_OR_BEFORE.search(before), _OR_AFTER.match(after))
+    return any(other and not _names_same(other[1], match) for other in others)
+
+
+def _names_same(text: str, match: re.Match[str]) -> bool:
+    """Return whether an alternative is the same kind of work in other words: ``remote or work from home``."""
+    return any(words.search(text) and words.search(match.group()) for _, words in _REMOTE_WORDS)
 
 
 def remote_status_of_title(title: str) -> str | None:
@@ -164,8 +184,41 @@ def _bare(text: str, job: Thing | None, place: Place) -> BaseSalary | None:
     )
 
 
-def salary_in(text: str | None, place: Place) -> BaseSalary | None:
-    """Return the salary in a short text, a range before a lone amount; None without an amount with a currency."""
+#: What stands between a salary and other facts of its line, or between its label and it.
+_BETWEEN_FACTS: Final = re.compile(r"\s*[|｜•·‧]\s*|\s+[–—-]\s+|[:：]\s+|\s*;\s+")
+_BETWEEN_WORDS: Final = re.compile(r"\s+")
+#: Cuts of a line that are tried, at most.
+MAX_CUTS: Final = 60
+
+
+def salary_in(text: str | None, place: Place, *, in_sentence: bool = False) -> BaseSalary | None:
+    """Return the salary in a short text, a range before a lone amount; None without an amount with a currency.
+
+    ``raw`` is the part of a line with the salary; of a sentence, its words alone.
+    """
+    found = _salary_in(text, place)
+    if found is not None and found.raw:
+        found.raw = _shortest(found, place, _BETWEEN_WORDS if in_sentence else _BETWEEN_FACTS)
+    return found
+
+
+def _shortest(salary: BaseSalary, place: Place, between: re.Pattern[str]) -> str:
+    """Return the shortest part of a text, between separators, that has the same salary as all of it."""
+    raw = salary.raw or ""
+    for from_start in (True, False):
+        ends = [match.span() for match in islice(between.finditer(raw), MAX_CUTS)]
+        pieces = [raw[end:] if from_start else raw[:start] for start, end in (ends[::-1] if from_start else ends)]
+        raw = next((piece for piece in pieces if _is_same(salary, _salary_in(piece, place))), raw)
+    return raw.strip(" ,;.")
+
+
+def _is_same(one: BaseSalary, other: BaseSalary | None) -> bool:
+    if other is None or (one.currencyRaw, one.rateType) != (other.currencyRaw, other.rateType):
+        return False
+    return (one.valueMin, one.valueMax) == (other.valueMin, other.valueMax)
+
+
+def _salary_in(text: str | None, place: Place) -> BaseSalary | None:
     raw = one_line(_ZERO_WIDTH.sub("", text or ""))
     if not raw or len(raw) > MAX_SALARY_LENGTH:
         return None
@@ -248,6 +301,10 @@ def _formatted(value: Decimal) -> str:
 #: Greatest distance from the heading, in elements.
 NEAR: Final = 80
 MAX_LENGTH: Final = 50
+#: Greatest distance, and length, of a line of facts of which one part is the date.
+BESIDE: Final = 12
+MAX_FACTS: Final = 120
+_PARTS: Final = re.compile(r"\s*[|｜•·‧]\s*")
 MAX_LINES: Final = 5_000
 
 _RELATIVE: Final = _VOCABULARY.pattern("relative_date", re.IGNORECASE)
@@ -265,11 +322,11 @@ def relative_date(focus: Focus) -> Date | None:
     """Return the date of the line by the heading that is one, nearest first; without a day, the line alone counts."""
     best: tuple[int, str] | None = None
     for node, text in focus.lines(NEAR // 4, NEAR)[:MAX_LINES]:
-        distance = focus.distance(node)
-        if len(text) > MAX_LENGTH or (best and abs(distance) >= best[0]):
-            continue
-        if _RELATIVE.fullmatch(text) and not focus.elsewhere(node):
-            best = (abs(distance), text)
+        distance = abs(focus.distance(node))
+        parts = _PARTS.split(text) if distance <= BESIDE and len(text) <= MAX_FACTS else [text]
+        found = next((part for part in parts if is_relative_date(part)), None)
+        if found and (best is None or distance < best[0]) and not focus.elsewhere(node):
+            best = (distance, found)
     if best is None:
         return None
     return Date(_day(best[1]) or "", best[1])
