@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, Date, in_ascii_digits, read, words_before_date
+from scrapy_ext.server.extraction.auto.fields.dates import (
+    WRITTEN,
+    Date,
+    in_ascii_digits,
+    is_mostly_date,
+    read,
+    words_before_date,
+)
 from scrapy_ext.server.extraction.auto.fields.page_dates import is_label_of_page
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in
 from scrapy_ext.server.extraction.auto.jobs.places import is_place, is_place_by_words, parts_of_line
@@ -38,6 +46,8 @@ MAX_INSIDE: Final = 12
 _VOCABULARY: Final = load_vocabulary("jobs")
 _BEFORE_PLACE: Final = _VOCABULARY.text("before_place")
 _POSTED: Final = re.compile(rf"\b(?:{_VOCABULARY.text('posted')})(?!\w)", re.IGNORECASE)
+#: Between the dates of a period.
+_TO: Final = re.compile(r"\W*(?:(?:to|till|until|bis|au|al|até|hasta|tot|do|t\.?o\.?m|til)\W+)?", re.IGNORECASE)
 #: Labels of dates in the element around a date.
 _OTHER_DATES: Final = ("start", "deadline")
 
@@ -99,6 +109,7 @@ class LabelledDates:
     """
 
     def __init__(self, page: Page, labels: Labels, *names: str | None) -> None:
+        self._page = page
         self._labels = labels
         self._known = {letters_of(name) for name in names if name}
         self._labels_of: dict[HtmlElement, list[str]] = {}
@@ -108,7 +119,10 @@ class LabelledDates:
                 self._labels_of.setdefault(pair.node, []).append(pair.label)
 
     def is_of_other(self, node: HtmlElement) -> bool:
-        """Return whether the label of the date of an element is neither of its publication nor of a change."""
+        """Return whether the label of the date of an element is neither of its publication nor of a change.
+
+        Without a label, a day to come and the days of a period are those of something else.
+        """
         around = islice(node.iterancestors(), MAX_AROUND)
         labels = [
             label
@@ -120,7 +134,38 @@ class LabelledDates:
         own, outer = (_label_in(each) for each in (node, node.getparent()))
         if own and letters_of(own) not in self._known and not _is_of_page(own):
             return True
-        return any(self._labels.means(name, outer) for name in _OTHER_DATES)
+        if any(self._labels.means(name, outer) for name in _OTHER_DATES):
+            return True
+        return not own and (self._is_to_come(node) or any(map(_is_period, (node, node.getparent()))))
+
+    def _is_to_come(self, node: HtmlElement) -> bool:
+        text = node_text(node, MAX_PART_LENGTH + 1)
+        date = read(text, self._page) if len(text) <= MAX_PART_LENGTH else None
+        return date is not None and is_to_come(date)
+
+
+def is_to_come(date: Date) -> bool:
+    """Return whether a date is after the day that it is anywhere on earth."""
+    return date.iso[:10] > (datetime.now(timezone.utc) + timedelta(days=1)).date().isoformat()
+
+
+def _is_period(node: HtmlElement | None) -> bool:
+    """Return whether a short text has two dates with hardly anything between them: ``1 May 2026 – 3 June 2026``."""
+    text = in_ascii_digits(node_text(node, MAX_PART_LENGTH + 1)) if node is not None else ""
+    dates = list(islice(WRITTEN.finditer(text), 2)) if len(text) <= MAX_PART_LENGTH else []
+    return len(dates) > 1 and _TO.fullmatch(text, dates[0].end(), dates[1].start()) is not None
+
+
+def date_in_facts(page: Page, focus: Focus) -> Date | None:
+    """Return the only date without words before it that is a part of a line of facts below the heading."""
+    found: list[Date] = []
+    for node, text in focus.lines(0, BESIDE):
+        parts = parts_of_line(text)
+        if node is focus.heading or len(parts) == 1 or len(text) > MAX_LINE_LENGTH or is_of_another(focus, node):
+            continue
+        bare = (part for part in parts if is_mostly_date(part, page.language) and not words_before_date(part))
+        found += [date for part in bare if (date := read(part, page))]
+    return found[0] if len(found) == 1 and not is_to_come(found[0]) else None
 
 
 def _is_of_page(label: str) -> bool:

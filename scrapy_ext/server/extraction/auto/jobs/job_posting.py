@@ -25,7 +25,7 @@ from scrapy_ext.server.extraction.auto.items import (
 )
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
 from scrapy_ext.server.extraction.auto.jobs.employer import Employer, named_apart
-from scrapy_ext.server.extraction.auto.jobs.facts import DatedLine, LabelledDates, date_in_lines, dated_lines, place_in_facts
+from scrapy_ext.server.extraction.auto.jobs.facts import DatedLine, LabelledDates, date_in_facts, date_in_lines, dated_lines, place_in_facts
 from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts
 from scrapy_ext.server.extraction.auto.jobs.places import (
     is_place,
@@ -82,6 +82,7 @@ _LABELS: Final = LabelWords(
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
 _SALARY_WORD = _VOCABULARY.caseless("salary_word")
 _NO_SALARY, _EXTRA_PAY = _VOCABULARY.patterns("no_salary", "extra_pay", flags=re.IGNORECASE)
+_SENTENCE_ENDS: Final = (".", "!", "?", "。")
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+(?=[^\W\d_])")
 #: Lines that name the salary, from the first; more are a list of jobs.
 MAX_SALARY_LINES: Final = 500
@@ -215,7 +216,7 @@ class _Extraction:
                 and (sign := currency_in(text))
                 and not _is_extra(text, sign)
             ):
-                found = salary_in(text, self._page_place)
+                found = salary_in(text, self._page_place, in_sentence=text.endswith(_SENTENCE_ENDS))
                 if found is not None and not self._focus.elsewhere(node):
                     return found
         return None
@@ -285,6 +286,7 @@ class _Extraction:
             ("label", lambda: self._dated("posted") or self._posted_line(dates)),
             ("relative date by the heading", lambda: relative_date(self._focus)),
             ("date by the heading", lambda: dates.published),
+            ("line of facts", lambda: date_in_facts(page, self._focus)),
             form=_iso,
         )
         modified = dates.modified

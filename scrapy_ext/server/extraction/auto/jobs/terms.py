@@ -35,6 +35,7 @@ _HYBRID_WORDS: Final = dict(_REMOTE_WORDS)["hybrid"]
 _NO_REMOTE = _VOCABULARY.pattern("no_remote", re.IGNORECASE)
 _HYBRID_THINGS = _VOCABULARY.pattern("hybrid_things", re.IGNORECASE)
 _OF_WORK: Final = _VOCABULARY.text("of_work")
+_WORK: Final = re.compile(rf"(?!remote)\b(?:{_OF_WORK})\b", re.IGNORECASE)
 _SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_OF_WORK})(?:\s?/)?)\s*$", re.IGNORECASE)
 _SET_OFF_AFTER = re.compile(rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_OF_WORK})\b)", re.IGNORECASE)
 _NOT = _VOCABULARY.pattern("not", re.IGNORECASE)
@@ -71,11 +72,16 @@ def remote_status(text: str, *, whole: bool = False) -> str | None:
     text = _NO_REMOTE.sub(" ", text)
     for name, words in _REMOTE_WORDS:
         match = words.search(text)
-        if match and not _NOT.search(text) and (not whole or len(match.group()) >= 0.6 * len(text)):
+        if match and not _NOT.search(text) and (not whole or len(match.group()) >= 0.6 * _length_without_work(text)):
             if whole and name == "hybrid" and not _is_set_off(text, match):
                 continue
             return name if name == "hybrid" or not _is_choice(text, match) else None
     return None
+
+
+def _length_without_work(text: str) -> int:
+    """Return the length of a text without the words for work around a kind of it: ``hybrid working``."""
+    return len(one_line(_WORK.sub(" ", text)))
 
 
 def _is_choice(text: str, match: re.Match[str]) -> bool:
