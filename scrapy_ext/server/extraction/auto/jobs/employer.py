@@ -19,15 +19,11 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.items import JobPosting
 from scrapy_ext.server.extraction.auto.jobs.facts import has_word, is_called_place, is_fact, is_of_another, may_be_place
 from scrapy_ext.server.extraction.auto.jobs.names import (
-    MAX_COMPANY_LENGTH,
     NO_COMPANY,
     TitleParts,
     company_of_copyright,
     company_of_host,
     company_of_site,
-    is_board,
-    is_own_site,
-    names_of_site,
     without_additions,
 )
 from scrapy_ext.server.extraction.auto.jobs.own_site import company_of_own_site
@@ -38,6 +34,14 @@ from scrapy_ext.server.extraction.auto.jobs.places import (
     is_region,
     is_town,
     parts_of_line,
+)
+from scrapy_ext.server.extraction.auto.jobs.sites import (
+    LEGAL_FORM,
+    MAX_COMPANY_LENGTH,
+    SITE_AFFIX,
+    is_board,
+    is_own_site,
+    names_of_site,
 )
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import LabelWords
@@ -69,7 +73,6 @@ _VOCABULARY: Final = load_vocabulary("jobs")
 _ADDRESS = _VOCABULARY.caseless("company_address")
 _NO_COMPANY_LINK, _NO_NAME = _VOCABULARY.patterns("no_company_link", "requirements", flags=re.IGNORECASE)
 _ATTRIBUTES: Final = ("data-company-name", "data-employer-name", "data-organization-name")
-_LEGAL_FORM: Final = _VOCABULARY.pattern("legal_form")
 _BEFORE: Final = _VOCABULARY.text("before_company")
 _AT: Final = re.compile(_BEFORE, re.IGNORECASE)
 _PLACE_AFTER: Final = _VOCABULARY.pattern("place_after", re.IGNORECASE)
@@ -94,6 +97,8 @@ class Employer:
         self._labels = labels
         self._titles = titles
         self._description = description[:MAX_DESCRIPTION]
+        #: Texts in which a preposition may stand before a place.
+        self._texts = (page.title or "", self._description)
 
     def rules(self, item: JobPosting) -> list[tuple[str, Callable[[], str | None]]]:
         """Return the rules after those of labels and named parts, the most reliable first."""
@@ -121,7 +126,7 @@ class Employer:
             parts = parts_of_line(text)
             if len(text) > MAX_NAME_LENGTH or not parts or is_of_another(self._focus, node) or node.tag in _CONTROLS:
                 return None
-            if all(is_fact(part) or is_place_by_words(part) for part in parts) and not _LEGAL_FORM.search(text):
+            if all(is_fact(part) or is_place_by_words(part) for part in parts) and not LEGAL_FORM.search(text):
                 continue
             below = next((text for node, text in lines[at + 1 :] if node.tag not in _LISTS), "")
             return self._named_by(node, parts, below)
@@ -132,14 +137,14 @@ class Employer:
         before = _AT.match(parts[0])
         first = parts[0][before.end() :].strip() if before else parts[0]
         rest = parts[1:]
-        if not before and (preposition := _IN.match(first)) and _LEGAL_FORM.search(first):
+        if not before and (preposition := _IN.match(first)) and LEGAL_FORM.search(first):
             first = first[preposition.end() :]
         if before and (found := _PLACE_AFTER.search(first)):
             first, rest = first[: found.start()], [found.group(1), *rest]
         name, comma, place = first.partition(", ")
-        if comma and not _LEGAL_FORM.search(place) and (before or self._is_known(name)):
+        if comma and not LEGAL_FORM.search(place) and (before or self._is_known(name)):
             first, rest = name, [place, *rest]
-        if not self._may_be_name(first) or (is_part_of_town(first) and not _LEGAL_FORM.search(first)):
+        if not self._may_be_name(first) or (is_part_of_town(first) and not LEGAL_FORM.search(first)):
             return None
         places = [part for part in rest if may_be_place(part)]
         is_of_facts = all(is_fact(part) or part in places for part in rest)
@@ -154,9 +159,13 @@ class Employer:
 
     def of_heading(self, name: str | None) -> str | None:
         """Return the name behind "at" in a heading, where it is no place or way of work: ``Agent at Home``."""
-        if not name or is_place_by_words(name) or is_called_place(self._page, self._description, name):
+        if not name or is_place_by_words(name):
             return None
-        if is_part_of_town(name) and not _LEGAL_FORM.search(name):
+        # "Bei" stands before places as well, but says nothing here.
+        texts = (re.sub(rf"(?:{_BEFORE}){re.escape(name)}", " ", text) for text in self._texts)
+        if is_called_place(name, *texts):
+            return None
+        if is_part_of_town(name) and not LEGAL_FORM.search(name):
             return None
         return name if len(_WORD.findall(name)) > 1 or self._is_known(name) else None
 
@@ -166,7 +175,7 @@ class Employer:
             1 < len(text) <= MAX_COMPANY_LENGTH
             and bool(letters)
             and not text[:1].islower()
-            and (not text.endswith((".", "!", "?", ":", "…")) or _LEGAL_FORM.search(text) is not None)
+            and (not text.endswith((".", "!", "?", ":", "…")) or LEGAL_FORM.search(text) is not None)
             and not is_fact(text)
             and not NO_COMPANY.fullmatch(text)
             and not _NO_NAME.fullmatch(text)
@@ -176,7 +185,7 @@ class Employer:
 
     def _is_known(self, name: str) -> bool:
         """Return whether a name is that of a company: by its legal form, the title, or what the page says of it."""
-        if _LEGAL_FORM.search(name):
+        if LEGAL_FORM.search(name):
             return True
         if letters_of(name) in {letters_of(text) for text in self._titles.likely_companies()}:
             return True
@@ -195,7 +204,7 @@ class Employer:
 
         Departments and towns stand in such lines, too.
         """
-        is_name = len(_WORD.findall(name)) > 1 and not is_called_place(self._page, self._description, name)
+        is_name = len(_WORD.findall(name)) > 1 and not is_called_place(name, *self._texts)
         if not is_name or is_town(name) or is_part_of_town(name) or self._is_department(node, name):
             return False
         return any(map(is_board, names_of_site(self._page).values()))
@@ -213,6 +222,9 @@ class Employer:
         for name in names:
             if not name or not named_apart(name, item) or (is_board(name) and not is_own_site(self._page)):
                 continue
+            bare = SITE_AFFIX.sub("", name)
+            if bare != name and letters_of(bare) in steps:
+                return bare
             named = any(len(step) > 3 and letters_of(name).startswith(step) for step in steps)
             if named or (name.casefold() in description and self._is_described(name)):
                 return name

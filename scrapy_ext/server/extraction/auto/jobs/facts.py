@@ -196,7 +196,7 @@ def place_in_facts(page: Page, focus: Focus, description: str) -> str | None:
         is_one = len(parts) > 1 and len(names) == 1
         # A word that the text has in small letters as well is a department: "in Engineering", "engineering skills".
         if is_one and may_be_place(names[0]) and not has_word(description, names[0].lower()):
-            return names[0] if is_called_place(page, description, names[0]) else None
+            return names[0] if is_called_place(names[0], page.title or "", description) else None
     return None
 
 
@@ -210,7 +210,7 @@ def may_be_place(text: str) -> bool:
     return is_place(text) and (is_name or is_place_by_words(text))
 
 
-def is_called_place(page: Page, description: str, name: str) -> bool:
-    """Return whether a preposition of places stands before a name, in the title or the description."""
+def is_called_place(name: str, *texts: str) -> bool:
+    """Return whether a preposition of places stands before a name in one of the texts."""
     words = re.compile(rf"(?<!\w)(?:{_BEFORE_PLACE})\s+{re.escape(name)}(?!\w)")
-    return any(words.search(text) for text in (page.title or "", description))
+    return any(map(words.search, texts))

@@ -25,7 +25,14 @@ from scrapy_ext.server.extraction.auto.items import (
 )
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
 from scrapy_ext.server.extraction.auto.jobs.employer import Employer, named_apart
-from scrapy_ext.server.extraction.auto.jobs.facts import DatedLine, LabelledDates, date_in_facts, date_in_lines, dated_lines, place_in_facts
+from scrapy_ext.server.extraction.auto.jobs.facts import (
+    DatedLine,
+    LabelledDates,
+    date_in_facts,
+    date_in_lines,
+    dated_lines,
+    place_in_facts,
+)
 from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts
 from scrapy_ext.server.extraction.auto.jobs.places import (
     is_place,

@@ -16,9 +16,17 @@ from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.jobs.places import is_place_by_words
+from scrapy_ext.server.extraction.auto.jobs.places import is_part_of_town, is_place_by_words
+from scrapy_ext.server.extraction.auto.jobs.sites import (
+    COMPANY_BOARDS,
+    LEGAL_FORM,
+    MAX_COMPANY_LENGTH,
+    SITE_AFFIX,
+    is_address_of_careers,
+    is_own_site,
+    names_of_site,
+)
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
-from scrapy_ext.server.extraction.auto.page.layout import leads_to_start
 from scrapy_ext.server.extraction.auto.page.sources import highest
 from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import host_of, parts_of, site_of
@@ -31,7 +39,6 @@ MAX_LINES: Final = 3_000
 #: Shortest heading, in letters, and the least share of the letters of the title that it has.
 SHORTEST: Final = 3
 LEAST: Final = 0.15
-MAX_COMPANY_LENGTH: Final = 80
 #: Elements inside of a paragraph that is a heading: icons.
 MAX_INSIDE: Final = 8
 
@@ -40,19 +47,16 @@ _TITLE_LABEL: Final = _VOCABULARY.pattern("title_label", re.IGNORECASE)
 _TITLE_NAMES: Final = _VOCABULARY.words("title_names")
 _TITLE_NAME, _NO_HEADING = _VOCABULARY.patterns("title_name", "no_heading")
 _HIRING, _AT, _PLACE = _VOCABULARY.patterns("hiring_before", "company_after", "place_after", flags=re.IGNORECASE)
+#: Behind a sign, the name of a house: "Serveur | Chez Lucette".
+_HOUSE: Final = re.compile(r"\s*[|–—•·-]\s+Chez\b")
 NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
 #: Elements that look like headings, in pages without any: ``pc-h2``.
 _LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
 _COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
 _COPYRIGHT_WORDS: Final = _VOCABULARY.pattern("copyright_words", re.IGNORECASE)
-COMPANY_BOARDS, OTHER_BOARDS = map(frozenset, map(_VOCABULARY.words, ("company_boards", "other_boards")))
-_JOBS: Final = _VOCABULARY.pattern("page", re.IGNORECASE)
-SITE_AFFIX, _OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", flags=re.IGNORECASE)
 #: The least number of times that a description has the name of the company of the host, and what is read of it.
 OFTEN: Final = 2
 MAX_DESCRIPTION: Final = 20_000
-#: Links that may lead to the start page.
-MAX_SITE_LINKS: Final = 200
 #: The copyright is searched in so many lines at the end of a page.
 MAX_LAST_LINES: Final = 60
 _SEPARATOR: Final = re.compile(r"\s+[|–—•·»/-]+\s+|\s*:\s+|\s+::\s+|\s*[|•»]\s*")
@@ -169,39 +173,6 @@ def _is_site(page: Page, letters: str) -> bool:
     return bool(letters) and letters in map(letters_of, names)
 
 
-def names_of_site(page: Page) -> dict[str, str]:
-    """Return the names of a site by their letters: those of its links to its start page, and what it calls itself."""
-    names = (*names_of_start(page), page.meta("og:site_name") or "")
-    return {letters: name for name in names if (letters := letters_of(name))}
-
-
-def names_of_start(page: Page) -> list[str]:
-    """Return the texts and images of links to the start page of a site."""
-    links = [link for link in islice(page.tree.iter("a"), MAX_SITE_LINKS) if leads_to_start(page, link)]
-    alternatives = [image.get("alt") or "" for link in links for image in link.iter("img")]
-    return [*(node_text(link, MAX_COMPANY_LENGTH) for link in links), *alternatives]
-
-
-def is_own_site(page: Page) -> bool:
-    """Return whether the address of a page is that of the jobs of its own site: ``/careers/``."""
-    parts = parts_of(page.url)
-    boards = COMPANY_BOARDS | OTHER_BOARDS
-    is_own = _OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)
-    return is_own is not None and site_of(page.url).partition(".")[0] not in boards
-
-
-def is_board(name: str) -> bool:
-    """Return whether the name of a site is that of a job board: a word for jobs at its beginning or end.
-
-    Where the word stands apart, as in "Acme Careers", it may be the site of an employer.
-    """
-    name = name.strip()[:MAX_COMPANY_LENGTH]
-    if SITE_AFFIX.search(name):
-        return False
-    ends = (part for at in range(1, len(name)) for part in (name[:at].strip(), name[at:].strip()))
-    return any(len(part) > SHORTEST - 1 and _JOBS.fullmatch(part) for part in ends)
-
-
 class Remainder(NamedTuple):
     """A part of the title beside the name of the job; ``sure`` where a connecting word says that it is the company."""
 
@@ -277,7 +248,7 @@ class TitleParts:
         for before, after in self._around:
             if match := _HIRING.search(before):
                 rests.append(Remainder(match.group(1).strip(_EDGE), sure=True))
-            elif match := _AT.match(after):
+            elif (match := _AT.match(after)) and not _HOUSE.match(after):
                 rests.append(Remainder(self._without_site(match.group(1)), sure=True))
             else:
                 parts = [*_parts(before), *self._without_place(after)]
@@ -303,7 +274,8 @@ class TitleParts:
         return text.strip(_EDGE)
 
     def _is_company(self, text: str) -> bool:
-        return 1 < len(text) <= MAX_COMPANY_LENGTH and not NO_COMPANY.fullmatch(text)
+        is_name = 1 < len(text) <= MAX_COMPANY_LENGTH and not NO_COMPANY.fullmatch(text)
+        return is_name and (not is_part_of_town(text) or LEGAL_FORM.search(text) is not None)
 
 
 def _parts(text: str) -> list[str]:
@@ -344,7 +316,7 @@ def company_of_host(page: Page, description: str | None, title: str | None) -> s
     name_of_site = site.partition(".")[0]
     if name_of_site in COMPANY_BOARDS:
         label = parts.netloc.removesuffix(site).partition(".")[0]
-    elif name_of_site not in OTHER_BOARDS and (_OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)):
+    elif is_address_of_careers(page.url):
         label = name_of_site
     else:
         return None

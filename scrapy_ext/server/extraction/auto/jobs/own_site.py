@@ -13,32 +13,29 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from scrapy_ext.server.extraction.auto.jobs.names import (
+from scrapy_ext.server.extraction.auto.jobs.names import NO_COMPANY, TitleParts, company_of_copyright
+from scrapy_ext.server.extraction.auto.jobs.places import is_place_by_words
+from scrapy_ext.server.extraction.auto.jobs.sites import (
     COMPANY_BOARDS,
+    LEGAL_FORM,
     MAX_COMPANY_LENGTH,
-    NO_COMPANY,
     OTHER_BOARDS,
     SITE_AFFIX,
-    TitleParts,
-    company_of_copyright,
+    entries_of_menus,
     is_board,
     is_own_site,
     names_of_start,
+    offers_jobs_of_others,
 )
-from scrapy_ext.server.extraction.auto.jobs.places import is_place_by_words
-from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
-#: Links of a page, and those of menus among them: the first and the last ones.
-MAX_LINKS: Final = 2_000
-MAX_FIRST: Final = 100
-MAX_LAST: Final = 60
+#: Images that may be the logo.
 MAX_IMAGES: Final = 30
 MAX_ENTITIES: Final = 20
-#: Longest text of an entry of a menu, and the number of parts of its site that a company's menu has at least.
-MAX_ENTRY: Final = 40
+#: The number of parts of its site that the menu of a company has at least.
 ENOUGH: Final = 2
 #: Statements that agree about the name of a site.
 AGREEING: Final = 2
@@ -47,10 +44,9 @@ SHORTEST: Final = 3
 MAX_NAME: Final = 200
 
 _VOCABULARY: Final = load_vocabulary("jobs")
-_JOB_ADDRESS, _OWN_GOODS, _OWN_PARTS, _NO_OWN_SITE, _LOGO_WORD = _VOCABULARY.patterns(
-    "job_address", "own_goods", "own_parts", "no_own_site", "logo_word", flags=re.IGNORECASE
+_JOB_ADDRESS, _OWN_GOODS, _OWN_PARTS, _LOGO_WORD = _VOCABULARY.patterns(
+    "job_address", "own_goods", "own_parts", "logo_word", flags=re.IGNORECASE
 )
-_LEGAL_FORM: Final = _VOCABULARY.pattern("legal_form")
 #: Types of businesses with guests or customers, which have no jobs of others.
 _BUSINESSES: Final = (
     "Restaurant", "CafeOrCoffeeShop", "BarOrPub", "Bakery", "FoodEstablishment", "Hotel", "LodgingBusiness", "Store",
@@ -76,15 +72,14 @@ def company_of_own_site(page: Page, titles: TitleParts) -> str | None:
     is_own = is_own_site(page)
     if not (is_own or _JOB_ADDRESS.search(parts_of(page.url).path)) or page.markup.all(*_OF_OTHERS):
         return None
-    entries = _entries_of_menus(page)
-    if any(map(_NO_OWN_SITE.fullmatch, entries)):
+    if offers_jobs_of_others(page):
         return None
     stated = list(_stated(page, titles))
     if is_own:
         return _agreed(stated) or _of_markup(stated)
     # "Norwood Recruitment" and "Norwood Jobs" are agencies and boards.
     is_of_jobs = any(is_board(name) or SITE_AFFIX.search(name) for _, name in _raw_names(page, titles))
-    return _agreed(stated) if not is_of_jobs and _is_of_business(page, entries) else None
+    return _agreed(stated) if not is_of_jobs and _is_of_business(page) else None
 
 
 def _company_on_board(page: Page, titles: TitleParts, board: str) -> str | None:
@@ -99,7 +94,7 @@ def _company_on_board(page: Page, titles: TitleParts, board: str) -> str | None:
 
 
 def _key(name: str) -> str:
-    return letters_of(_LEGAL_FORM.sub("", name))
+    return letters_of(LEGAL_FORM.sub("", name))
 
 
 def _raw_names(page: Page, titles: TitleParts) -> Iterator[Stated]:
@@ -145,15 +140,9 @@ def _of_markup(stated: list[Stated]) -> str | None:
     return next(iter(names.values())) if len(names) == 1 else None
 
 
-def _entries_of_menus(page: Page) -> set[str]:
-    """Return the short texts of the first and last links of a page."""
-    links = list(islice(page.tree.iter("a"), MAX_LINKS))
-    texts = (node_text(link, MAX_ENTRY + 1) for link in (*links[:MAX_FIRST], *links[-MAX_LAST:]))
-    return {text for text in texts if 1 < len(text) <= MAX_ENTRY}
-
-
-def _is_of_business(page: Page, entries: set[str]) -> bool:
+def _is_of_business(page: Page) -> bool:
     if page.markup.things(*_BUSINESSES):
         return True
+    entries = entries_of_menus(page)
     goods, parts = (set(filter(pattern.fullmatch, entries)) for pattern in (_OWN_GOODS, _OWN_PARTS))
     return bool(goods) and len(goods | parts) >= ENOUGH

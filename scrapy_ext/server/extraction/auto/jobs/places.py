@@ -142,9 +142,7 @@ def remote_status_of_place(place: str) -> str | None:
     found = remote_status(place)
     parts = [part for part in _SEVERAL.split(place) if part] if found == "remote" else []
     # A country is where people work from, and a term of the contract is none.
-    is_sure = all(
-        remote_status(part) or employment_type(part, whole=True) or is_place_by_words(part) for part in parts
-    )
+    is_sure = all(remote_status(part) or employment_type(part, whole=True) or is_place_by_words(part) for part in parts)
     return found if is_sure else None
 
 

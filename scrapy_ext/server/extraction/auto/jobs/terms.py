@@ -35,15 +35,17 @@ _HYBRID_WORDS: Final = dict(_REMOTE_WORDS)["hybrid"]
 _NO_REMOTE = _VOCABULARY.pattern("no_remote", re.IGNORECASE)
 _HYBRID_THINGS = _VOCABULARY.pattern("hybrid_things", re.IGNORECASE)
 _OF_WORK: Final = _VOCABULARY.text("of_work")
+_OR: Final = rf"(?<!\w)(?:{_VOCABULARY.text('or')})"
 _WORK: Final = re.compile(rf"(?!remote)\b(?:{_OF_WORK})\b", re.IGNORECASE)
-_SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_OF_WORK})(?:\s?/)?)\s*$", re.IGNORECASE)
-_SET_OFF_AFTER = re.compile(rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_OF_WORK})\b)", re.IGNORECASE)
+_WORK_OR_REMOTE: Final = re.compile(rf"\b(?:{_OF_WORK}|{_VOCABULARY.text('or')})\b", re.IGNORECASE)
+_SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_OF_WORK})(?:\s?/|\s+{_OR})?)\s*$", re.IGNORECASE)
+_SET_OFF_AFTER = re.compile(rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_OR}\s+)?(?:{_OF_WORK})\b)", re.IGNORECASE)
 _NOT = _VOCABULARY.pattern("not", re.IGNORECASE)
 #: Words around "remote" that leave the place open: ``Berlin or remote``, ``remote possible``.
-_OR: Final = rf"(?<!\w)(?:{_VOCABULARY.text('or')})"
 _OR_BEFORE = re.compile(rf"([^\s,;:()|][^,;:()|]*?)\s+{_OR}\s+$", re.IGNORECASE)
 _OR_AFTER = re.compile(rf"\s+{_OR}(?!\w)\s+([^\s].*)$", re.IGNORECASE)
 _CHOICE_AFTER = re.compile(rf"\W{{0,2}}(?:{_VOCABULARY.text('choice_after')})", re.IGNORECASE)
+_ANYWHERE = re.compile(r"\b(?:anywhere|worldwide|weltweit|wereldwijd)\b", re.IGNORECASE)
 _CHOICE_BEFORE = _VOCABULARY.pattern("choice_before", re.IGNORECASE)
 
 
@@ -72,16 +74,18 @@ def remote_status(text: str, *, whole: bool = False) -> str | None:
     text = _NO_REMOTE.sub(" ", text)
     for name, words in _REMOTE_WORDS:
         match = words.search(text)
-        if match and not _NOT.search(text) and (not whole or len(match.group()) >= 0.6 * _length_without_work(text)):
+        if match is None or _NOT.search(text):
+            continue
+        if not whole or len(match.group()) >= 0.6 * _length_without_work(text, name):
             if whole and name == "hybrid" and not _is_set_off(text, match):
                 continue
             return name if name == "hybrid" or not _is_choice(text, match) else None
     return None
 
 
-def _length_without_work(text: str) -> int:
+def _length_without_work(text: str, name: str) -> int:
     """Return the length of a text without the words for work around a kind of it: ``hybrid working``."""
-    return len(one_line(_WORK.sub(" ", text)))
+    return len(one_line((_WORK_OR_REMOTE if name == "hybrid" else _WORK).sub(" ", text)))
 
 
 def _is_choice(text: str, match: re.Match[str]) -> bool:
@@ -95,6 +99,8 @@ def _is_choice(text: str, match: re.Match[str]) -> bool:
 
 def _names_same(text: str, match: re.Match[str]) -> bool:
     """Return whether an alternative is the same kind of work in other words: ``remote or work from home``."""
+    if _ANYWHERE.search(text):
+        return True
     return any(words.search(text) and words.search(match.group()) for _, words in _REMOTE_WORDS)
 
 
