@@ -24,8 +24,8 @@ from scrapy_ext.server.extraction.auto.jobs.sites import (
     entries_of_menus,
     is_board,
     is_own_site,
+    may_be_of_others,
     names_of_start,
-    offers_jobs_of_others,
 )
 from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.text import letters_of
@@ -72,7 +72,7 @@ def company_of_own_site(page: Page, titles: TitleParts) -> str | None:
     is_own = is_own_site(page)
     if not (is_own or _JOB_ADDRESS.search(parts_of(page.url).path)) or page.markup.all(*_OF_OTHERS):
         return None
-    if offers_jobs_of_others(page):
+    if not is_own and may_be_of_others(page):
         return None
     stated = list(_stated(page, titles))
     if is_own:

@@ -28,7 +28,9 @@ _VOCABULARY: Final = load_vocabulary("jobs")
 LEGAL_FORM: Final = _VOCABULARY.pattern("legal_form")
 COMPANY_BOARDS, OTHER_BOARDS = map(frozenset, map(_VOCABULARY.words, ("company_boards", "other_boards")))
 _JOBS: Final = _VOCABULARY.pattern("page", re.IGNORECASE)
-SITE_AFFIX, _OWN_SITE, _NO_OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", "no_own_site", flags=re.IGNORECASE)
+SITE_AFFIX, _OWN_SITE, _BOARD_MENU, _OTHER_MENU = _VOCABULARY.patterns(
+    "site_affix", "own_site", "board_menu", "other_menu", flags=re.IGNORECASE
+)
 
 
 def names_of_site(page: Page) -> dict[str, str]:
@@ -57,8 +59,14 @@ def is_address_of_careers(url: str) -> bool:
 
 
 def offers_jobs_of_others(page: Page) -> bool:
-    """Return whether the menu of a site is that of a board, an agency or a newspaper: ``For employers``."""
-    return any(map(_NO_OWN_SITE.fullmatch, entries_of_menus(page)))
+    """Return whether the menu of a site is that of a board: ``For employers``."""
+    return any(map(_BOARD_MENU.fullmatch, entries_of_menus(page)))
+
+
+def may_be_of_others(page: Page) -> bool:
+    """Return whether the menu of a site is that of a board, an agency, an association or a newspaper."""
+    entries = entries_of_menus(page)
+    return any(map(_BOARD_MENU.fullmatch, entries)) or any(map(_OTHER_MENU.fullmatch, entries))
 
 
 def entries_of_menus(page: Page) -> set[str]:
