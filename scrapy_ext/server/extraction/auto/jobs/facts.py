@@ -24,7 +24,12 @@ from scrapy_ext.server.extraction.auto.fields.dates import (
 )
 from scrapy_ext.server.extraction.auto.fields.page_dates import is_label_of_page
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in
-from scrapy_ext.server.extraction.auto.jobs.places import is_place, is_place_by_words, parts_of_line
+from scrapy_ext.server.extraction.auto.jobs.places import (
+    is_place,
+    is_place_by_words,
+    parts_between_bars,
+    parts_of_line,
+)
 from scrapy_ext.server.extraction.auto.jobs.terms import employment_type, is_relative_date, remote_status
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
@@ -47,7 +52,7 @@ _VOCABULARY: Final = load_vocabulary("jobs")
 _BEFORE_PLACE: Final = _VOCABULARY.text("before_place")
 _POSTED: Final = re.compile(rf"\b(?:{_VOCABULARY.text('posted')})(?!\w)", re.IGNORECASE)
 #: Between the dates of a period.
-_TO: Final = re.compile(r"\W*(?:(?:to|till|until|bis|au|al|até|hasta|tot|do|t\.?o\.?m|til)\W+)?", re.IGNORECASE)
+_TO: Final = re.compile(r"\W*(?:(?:to|till|until|bis|au|al|até|hasta|tot|do|t\.?o\.?m|t/m|til)\W+)?", re.IGNORECASE)
 #: Labels of dates in the element around a date.
 _OTHER_DATES: Final = ("start", "deadline")
 
@@ -150,8 +155,18 @@ def is_to_come(date: Date) -> bool:
 
 
 def _is_period(node: HtmlElement | None) -> bool:
-    """Return whether a short text has two dates with hardly anything between them: ``1 May 2026 – 3 June 2026``."""
-    text = in_ascii_digits(node_text(node, MAX_PART_LENGTH + 1)) if node is not None else ""
+    """Return whether an element has or is one of two dates with hardly anything between: ``1 May – 3 June 2026``."""
+    if node is None:
+        return False
+    before = node.getprevious()
+    for time, following in ((before, node), (node, node.getnext())):
+        if time is not None and following is not None and time.tag == following.tag == "time":
+            return _TO.fullmatch(time.tail or "") is not None
+    return _has_period(node_text(node, MAX_PART_LENGTH + 1))
+
+
+def _has_period(text: str) -> bool:
+    text = in_ascii_digits(text)
     dates = list(islice(WRITTEN.finditer(text), 2)) if len(text) <= MAX_PART_LENGTH else []
     return len(dates) > 1 and _TO.fullmatch(text, dates[0].end(), dates[1].start()) is not None
 
@@ -160,9 +175,11 @@ def date_in_facts(page: Page, focus: Focus) -> Date | None:
     """Return the only date without words before it that is a part of a line of facts below the heading."""
     found: list[Date] = []
     for node, text in focus.lines(0, BESIDE):
-        parts = parts_of_line(text)
+        parts = parts_between_bars(text)
         if node is focus.heading or len(parts) == 1 or len(text) > MAX_LINE_LENGTH or is_of_another(focus, node):
             continue
+        if any(map(_has_period, parts)):
+            return None
         bare = (part for part in parts if is_mostly_date(part, page.language) and not words_before_date(part))
         found += [date for part in bare if (date := read(part, page))]
     return found[0] if len(found) == 1 and not is_to_come(found[0]) else None

@@ -15,7 +15,6 @@ from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date,
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.fields.page_dates import Dates
 from scrapy_ext.server.extraction.auto.fields.price_notation import place_on
-from scrapy_ext.server.extraction.auto.fields.prices import currency_in
 from scrapy_ext.server.extraction.auto.items import (
     BaseSalary,
     DetailsMetadata,
@@ -43,17 +42,15 @@ from scrapy_ext.server.extraction.auto.jobs.places import (
     remote_status_of_place,
     without_map_link,
 )
+from scrapy_ext.server.extraction.auto.jobs.salaries import Salaries
 from scrapy_ext.server.extraction.auto.jobs.terms import (
     TextReader,
     employment_type,
-    is_in_thousands,
     is_of_jobs,
-    rate_in,
     relative_date,
     remote_status,
     remote_status_of_title,
     salary_in,
-    salary_in_thousands,
     salary_of_markup,
     stated_remote,
     stated_type,
@@ -87,12 +84,6 @@ _LABELS: Final = LabelWords(
     "city_label", "region_label", "country_label",
 )  # fmt: skip
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
-_SALARY_WORD = _VOCABULARY.caseless("salary_word")
-_NO_SALARY, _EXTRA_PAY = _VOCABULARY.patterns("no_salary", "extra_pay", flags=re.IGNORECASE)
-_SENTENCE_ENDS: Final = (".", "!", "?", "。")
-_SENTENCE_END = re.compile(r"(?<=[.!?。])\s+(?=[^\W\d_])")
-#: Lines that name the salary, from the first; more are a list of jobs.
-MAX_SALARY_LINES: Final = 500
 _SALARY_NAMES: Final = _VOCABULARY.words("salary_names")
 _COMPANY_NAME, _LOCATION_NAME, _SALARY_NAME = _VOCABULARY.patterns("company_name", "location_name", "salary_name")
 #: A label in one element with its value.
@@ -195,52 +186,16 @@ class _Extraction:
         return place.removeprefix(f"{name}, ") if place and name else place
 
     def _salary(self) -> BaseSalary | None:
+        salaries = Salaries(self._page, self._focus, self._labels)
         return self._first(
             "baseSalary",
             (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, self._page_place)),
-            ("label", self._labelled_salary),
-            ("label", lambda: salary_in_thousands(self._labelled("salary", is_in_thousands), self._page_place)),
+            ("label", salaries.labelled),
+            ("label", salaries.labelled_in_thousands),
             ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), self._page_place)),
-            ("line near the heading", self._salary_of_lines),
-            ("sentence about the salary", self._salary_of_sentences),
+            ("line near the heading", salaries.of_lines),
+            ("sentence about the salary", salaries.of_sentences),
         )
-
-    def _labelled_salary(self) -> BaseSalary | None:
-        """Return the salary of a label, which may name its time: ``Annual salary: £30,000``."""
-        pair = self._labels.pair("salary", currency_in)
-        found = salary_in(pair.value, self._page_place) if pair else None
-        if pair and found and not found.rateType:
-            found.rateType = rate_in(pair.label)
-        return found
-
-    def _salary_of_lines(self) -> BaseSalary | None:
-        for node, text in self._focus.lines(NEAR, NEAR):
-            # The items of a list are lines of their own.
-            if (
-                node.tag not in _LISTS
-                and len(text) <= 80
-                and rate_in(text)
-                and (sign := currency_in(text))
-                and not _is_extra(text, sign)
-            ):
-                found = salary_in(text, self._page_place, in_sentence=text.endswith(_SENTENCE_ENDS))
-                if found is not None and not self._focus.elsewhere(node):
-                    return found
-        return None
-
-    def _salary_of_sentences(self) -> BaseSalary | None:
-        """Return the range of a sentence that names the salary; a lone amount may be a bonus or a budget."""
-        # Few lines name the salary, and the words are found much faster than an amount.
-        named = (line for line in self._page.lines if _SALARY_WORD.search(line[1]))
-        for node, text in islice(named, MAX_SALARY_LINES):
-            if not currency_in(text) or self._focus.elsewhere(node):
-                continue
-            for sentence in _SENTENCE_END.split(text):
-                is_about = _SALARY_WORD.search(sentence)
-                found = salary_in(sentence, self._page_place, in_sentence=True) if is_about else None
-                if found is not None and found.valueMin != found.valueMax and found.valueMin and found.valueMax:
-                    return found
-        return None
 
     def _employment_type(self) -> str | None:
         return self._first(
@@ -404,12 +359,6 @@ def _company_of_heading(heading: str | None) -> str | None:
     name = (match["by"] or match["at"]) if match else None
     is_name = name and not name[:1].islower() and len(name.split()) <= MAX_NAME_WORDS
     return name if is_name else None
-
-
-def _is_extra(text: str, sign: str) -> bool:
-    """Return whether the words of an amount say that it is no salary; what comes on top of one is named after it."""
-    before, _, after = text.partition(sign)
-    return bool(_NO_SALARY.search(before) or _NO_SALARY.search(_EXTRA_PAY.split(after, 1)[0]))
 
 
 def _iso(date: Date) -> str:

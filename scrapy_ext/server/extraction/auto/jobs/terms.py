@@ -36,8 +36,8 @@ _NO_REMOTE = _VOCABULARY.pattern("no_remote", re.IGNORECASE)
 _HYBRID_THINGS = _VOCABULARY.pattern("hybrid_things", re.IGNORECASE)
 _OF_WORK: Final = _VOCABULARY.text("of_work")
 _OR: Final = rf"(?<!\w)(?:{_VOCABULARY.text('or')})"
-_WORK: Final = re.compile(rf"(?!remote)\b(?:{_OF_WORK})\b", re.IGNORECASE)
-_WORK_OR_REMOTE: Final = re.compile(rf"\b(?:{_OF_WORK}|{_VOCABULARY.text('or')})\b", re.IGNORECASE)
+#: "Remote jobs" is a menu.
+_WORK: Final = re.compile(rf"\b(?!(?:jobs|roles|positions)\b)(?:{_OF_WORK}|{_VOCABULARY.text('or')})\b", re.IGNORECASE)
 _SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_OF_WORK})(?:\s?/|\s+{_OR})?)\s*$", re.IGNORECASE)
 _SET_OFF_AFTER = re.compile(rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_OR}\s+)?(?:{_OF_WORK})\b)", re.IGNORECASE)
 _NOT = _VOCABULARY.pattern("not", re.IGNORECASE)
@@ -76,16 +76,17 @@ def remote_status(text: str, *, whole: bool = False) -> str | None:
         match = words.search(text)
         if match is None or _NOT.search(text):
             continue
-        if not whole or len(match.group()) >= 0.6 * _length_without_work(text, name):
+        if not whole or _is_most(text, match):
             if whole and name == "hybrid" and not _is_set_off(text, match):
                 continue
             return name if name == "hybrid" or not _is_choice(text, match) else None
     return None
 
 
-def _length_without_work(text: str, name: str) -> int:
-    """Return the length of a text without the words for work around a kind of it: ``hybrid working``."""
-    return len(one_line((_WORK_OR_REMOTE if name == "hybrid" else _WORK).sub(" ", text)))
+def _is_most(text: str, match: re.Match[str]) -> bool:
+    """Return whether there is hardly anything else in a text, but for words for work: ``hybrid working``."""
+    around = (_WORK.sub(" ", part).strip(" -") for part in (text[: match.start()], text[match.end() :]))
+    return len(match.group()) >= 0.6 * (len(match.group()) + sum(len(part) + 1 for part in around if part))
 
 
 def _is_choice(text: str, match: re.Match[str]) -> bool:
@@ -197,7 +198,7 @@ def _bare(text: str, job: Thing | None, place: Place) -> BaseSalary | None:
 
 
 #: What stands between a salary and other facts of its line, or between its label and it.
-_BETWEEN_FACTS: Final = re.compile(r"\s*[|｜•·‧]\s*|\s+[–—-]\s+|[:：]\s+|\s*;\s+")
+_BETWEEN_FACTS: Final = re.compile(r"\s*[|｜•·‧]\s*|\s+[–—-]\s+|[:：]\s+|\s*;\s+|[.!?]\s+(?=[A-ZÀ-Þ])")
 _BETWEEN_WORDS: Final = re.compile(r"\s+")
 #: Cuts of a line that are tried, at most.
 MAX_CUTS: Final = 60
@@ -211,6 +212,7 @@ def salary_in(text: str | None, place: Place, *, in_sentence: bool = False) -> B
     found = _salary_in(text, place)
     if found is not None and found.raw:
         found.raw = _shortest(found, place, _BETWEEN_WORDS if in_sentence else _BETWEEN_FACTS)
+        found.raw = found.raw.rstrip(".") if in_sentence else found.raw
     return found
 
 
@@ -221,7 +223,7 @@ def _shortest(salary: BaseSalary, place: Place, between: re.Pattern[str]) -> str
         ends = [match.span() for match in islice(between.finditer(raw), MAX_CUTS)]
         pieces = [raw[end:] if from_start else raw[:start] for start, end in (ends[::-1] if from_start else ends)]
         raw = next((piece for piece in pieces if _is_same(salary, _salary_in(piece, place))), raw)
-    return raw.strip(" ,;.")
+    return raw.strip(" ,;")
 
 
 def _is_same(one: BaseSalary, other: BaseSalary | None) -> bool:
