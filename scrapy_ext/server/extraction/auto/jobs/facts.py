@@ -141,7 +141,8 @@ class LabelledDates:
             return True
         if any(self._labels.means(name, outer) for name in _OTHER_DATES):
             return True
-        return not own and (self._is_to_come(node) or any(map(_is_period, (node, node.getparent()))))
+        dates = (node, node.getparent(), *islice(node.iter("time"), 1))
+        return not own and (self._is_to_come(node) or any(map(_is_period, dates)))
 
     def _is_to_come(self, node: HtmlElement) -> bool:
         text = node_text(node, MAX_PART_LENGTH + 1)
