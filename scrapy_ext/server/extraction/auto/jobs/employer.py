@@ -24,6 +24,7 @@ from scrapy_ext.server.extraction.auto.jobs.names import (
     company_of_copyright,
     company_of_host,
     company_of_site,
+    is_department,
     without_additions,
 )
 from scrapy_ext.server.extraction.auto.jobs.own_site import company_of_own_site
@@ -78,9 +79,6 @@ _AT: Final = re.compile(_BEFORE, re.IGNORECASE)
 _PLACE_AFTER: Final = _VOCABULARY.pattern("place_after", re.IGNORECASE)
 #: A preposition that stands before places as well.
 _IN: Final = re.compile(rf"(?:{_VOCABULARY.text('before_place')})\s+")
-_DEPARTMENT: Final = re.compile(
-    rf"(?:.*\W)?(?:{_VOCABULARY.text('department')})|(?:{_VOCABULARY.text('department_first')})(?:\W.*)?", re.IGNORECASE
-)
 _DEPARTMENT_NAME: Final = _VOCABULARY.pattern("department_name")
 _LISTS: Final = frozenset({"ul", "ol"})
 _SUBTITLES: Final = frozenset({"h2", "h3", "h4", "h5"})
@@ -213,7 +211,7 @@ class Employer:
         """Return whether a name is that of a department: by its words, its element, or in small letters in the text."""
         parts = islice(node.iter("*"), MAX_INSIDE)
         is_named = any(_DEPARTMENT_NAME.search(self._page.names(part)) for part in parts)
-        return is_named or _DEPARTMENT.fullmatch(name) is not None or has_word(self._description, name.lower())
+        return is_named or is_department(name) or has_word(self._description, name.lower())
 
     def _mentioned(self, names: Sequence[str | None], item: JobPosting) -> str | None:
         """Return the name that the description or the address has: a company writes of itself, a board of others."""
@@ -221,6 +219,8 @@ class Employer:
         steps = [letters_of(step) for step in parts_of(self._page.url).path.split("/")[:MAX_STEPS]]
         for name in names:
             if not name or not named_apart(name, item) or (is_board(name) and not is_own_site(self._page)):
+                continue
+            if is_department(name) and not LEGAL_FORM.search(name) and not self._times_subject(name):
                 continue
             bare = SITE_AFFIX.sub("", name)
             if bare != name and letters_of(bare) in steps:

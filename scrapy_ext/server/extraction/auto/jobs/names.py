@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.jobs.places import is_part_of_town, is_place_by_words
+from scrapy_ext.server.extraction.auto.jobs.places import is_part_of_town, is_place_by_words, is_town
 from scrapy_ext.server.extraction.auto.jobs.sites import (
     COMPANY_BOARDS,
     LEGAL_FORM,
@@ -47,6 +47,9 @@ _TITLE_LABEL: Final = _VOCABULARY.pattern("title_label", re.IGNORECASE)
 _TITLE_NAMES: Final = _VOCABULARY.words("title_names")
 _TITLE_NAME, _NO_HEADING = _VOCABULARY.patterns("title_name", "no_heading")
 _HIRING, _AT, _PLACE = _VOCABULARY.patterns("hiring_before", "company_after", "place_after", flags=re.IGNORECASE)
+_DEPARTMENT: Final = re.compile(
+    rf"(?:.*\W)?(?:{_VOCABULARY.text('department')})|(?:{_VOCABULARY.text('department_first')})(?:\W.*)?", re.IGNORECASE
+)
 #: Behind a sign, the name of a house: "Serveur | Chez Lucette".
 _HOUSE: Final = re.compile(r"\s*[|–—•·-]\s+Chez\b")
 NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
@@ -162,6 +165,18 @@ def without_additions(title: str) -> str:
     return one_line(_ADDITION.sub(" ", title))
 
 
+def is_department(name: str) -> bool:
+    """Return whether a name is that of a department by its words: ``Kitchen Operations``."""
+    return _DEPARTMENT.fullmatch(name) is not None
+
+
+def _may_be_other(name: str) -> bool:
+    """Return whether a name may be that of a place or a department."""
+    if LEGAL_FORM.search(name):
+        return False
+    return len(_WORD.findall(name)) == 1 or is_department(name) or is_town(name) or is_place_by_words(name)
+
+
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
@@ -189,10 +204,22 @@ class TitleParts:
 
     def company(self, *, sure: bool) -> str | None:
         """Return the company that a title names with a connecting word, or else that the page has as a line."""
+        if sure:
+            return next((rest.text for rest in self._rests if rest.sure), None)
         return next(
-            (rest.text for rest in self._rests if (rest.sure if sure else self._is_employer(letters_of(rest.text)))),
+            (text for text in self._sifted(rest.text for rest in self._rests) if self._is_employer(letters_of(text))),
             None,
         )
+
+    def _sifted(self, texts: Iterable[str]) -> list[str]:
+        """Return parts of a title without the place and the department of the job, where it has the own site too."""
+        return [text for text in texts if not self._names_own_site or not _may_be_other(text)]
+
+    @cached_property
+    def _names_own_site(self) -> bool:
+        own = names_of_site(self._page) if is_own_site(self._page) else {}
+        parts = {letters_of(part) for title in titles_of(self._page) for part in _parts(title)}
+        return not parts.isdisjoint(own)
 
     def _is_employer(self, letters: str) -> bool:
         """Return whether the page has a name as a line; that of the site counts on the site's own page of careers."""
@@ -205,11 +232,11 @@ class TitleParts:
             texts = [part for title in titles_of(self._page) for part in _parts(title) if self._is_company(part)]
             job = f" {' '.join(_words(self._title or ''))} "
             texts = [text for text in texts if f" {' '.join(_words(text))} " not in job]
-        return [text for text in texts if not _is_site(self._page, letters_of(text))]
+        return [text for text in self._sifted(texts) if not _is_site(self._page, letters_of(text))]
 
     def beside_job(self) -> list[str]:
-        """Return the parts of the titles beside the name of the job."""
-        return [rest.text for rest in self._rests]
+        """Return the parts of the titles beside the name of the job, that of the site among them."""
+        return [part for texts in self._around for text in texts for part in _parts(text)]
 
     def place(self) -> str | None:
         """Return the place of work that a title has: ``hiring Cook in Leeds, UK``."""

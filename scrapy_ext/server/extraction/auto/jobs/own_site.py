@@ -34,6 +34,7 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Images that may be the logo.
 MAX_IMAGES: Final = 30
+MAX_FIRST_IMAGES: Final = 3
 MAX_ENTITIES: Final = 20
 #: The number of parts of its site that the menu of a company has at least.
 ENOUGH: Final = 2
@@ -120,9 +121,10 @@ def _stated(page: Page, titles: TitleParts) -> Iterator[Stated]:
 
 
 def _names_of_logos(page: Page) -> Iterator[str]:
-    for image in islice(page.tree.iter("img"), MAX_IMAGES):
+    """Yield the texts of the images that are named logos, and of the first ones."""
+    for at, image in enumerate(islice(page.tree.iter("img"), MAX_IMAGES)):
         alternative = one_line(image.get("alt"))
-        if _LOGO_WORD.search(alternative):
+        if at < MAX_FIRST_IMAGES or _LOGO_WORD.search(alternative):
             yield alternative
 
 

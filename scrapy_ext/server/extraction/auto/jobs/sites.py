@@ -28,8 +28,9 @@ _VOCABULARY: Final = load_vocabulary("jobs")
 LEGAL_FORM: Final = _VOCABULARY.pattern("legal_form")
 COMPANY_BOARDS, OTHER_BOARDS = map(frozenset, map(_VOCABULARY.words, ("company_boards", "other_boards")))
 _JOBS: Final = _VOCABULARY.pattern("page", re.IGNORECASE)
-SITE_AFFIX, _OWN_SITE, _BOARD_MENU, _OTHER_MENU = _VOCABULARY.patterns(
-    "site_affix", "own_site", "board_menu", "other_menu", flags=re.IGNORECASE
+SITE_AFFIX, _OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", flags=re.IGNORECASE)
+_BOARD_MENU, _EMPLOYERS_MENU, _SEEKERS_MENU, _OTHER_MENU = _VOCABULARY.patterns(
+    "board_menu", "employers_menu", "seekers_menu", "other_menu", flags=re.IGNORECASE
 )
 
 
@@ -59,14 +60,20 @@ def is_address_of_careers(url: str) -> bool:
 
 
 def offers_jobs_of_others(page: Page) -> bool:
-    """Return whether the menu of a site is that of a board: ``For employers``."""
-    return any(map(_BOARD_MENU.fullmatch, entries_of_menus(page)))
+    """Return whether the menu of a site is that of a board: ``For employers``, or ``Employers`` beside ``Find a job``.
+
+    Insurers and banks have a menu for employers as well.
+    """
+    return _has(page, _BOARD_MENU) or (_has(page, _EMPLOYERS_MENU) and _has(page, _SEEKERS_MENU))
 
 
 def may_be_of_others(page: Page) -> bool:
-    """Return whether the menu of a site is that of a board, an agency, an association or a newspaper."""
-    entries = entries_of_menus(page)
-    return any(map(_BOARD_MENU.fullmatch, entries)) or any(map(_OTHER_MENU.fullmatch, entries))
+    """Return whether the menu of a site may be that of a board, an agency, an association or a newspaper."""
+    return any(_has(page, menu) for menu in (_BOARD_MENU, _EMPLOYERS_MENU, _OTHER_MENU))
+
+
+def _has(page: Page, menu: re.Pattern[str]) -> bool:
+    return any(map(menu.fullmatch, entries_of_menus(page)))
 
 
 def entries_of_menus(page: Page) -> set[str]:

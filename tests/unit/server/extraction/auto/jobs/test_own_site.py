@@ -62,6 +62,11 @@ START = "<a href=/>{}</a>"
             "/vacatures/12", "Welder | Van Dijk Pompen", named("Van Dijk Pompen"), menu("Producten", "Over ons"),
             "Van Dijk Pompen",
         ),
+        ("/careers/12", "Welder - Workshop Operations - Copper Kettle", named("Copper Kettle"), "", "Copper Kettle"),
+        ("/kariera/12", "Welder - Pompy Bałtyk", named("Pompy Bałtyk"), "", "Pompy Bałtyk"),
+        ("/lavora-con-noi/12", "Welder | Pompe Adriatico", named("Pompe Adriatico"), "", "Pompe Adriatico"),
+        ("/careers/12", "Welder | Harbour Mutual", named("Harbour Mutual"),
+         START.format("Harbour Mutual") + menu("Individuals", "Employers", "Brokers"), "Harbour Mutual"),
         (
             "https://careers.example.com/job/12", "Welder | Brightwell Careers", named("Brightwell Careers"),
             LOGO.format("Brightwell"), "Brightwell",
@@ -80,6 +85,9 @@ def test_the_name_of_a_site_of_one_company_is_the_employer(
         ("/jobs/12", "Welder - Pumpenwelt", named("Pumpenwelt"),
          LOGO.format("Pumpenwelt") + menu("Companies", "Post a job", "Products", "Contact")),
         ("/careers/12", "Welder - Pumpenwelt", named("Pumpenwelt"), START.format("Pumpenwelt") + menu("For employers")),
+        ("/career/12", "Welder | Careerwise", named("Careerwise"),
+         START.format("Careerwise") + menu("Find a job", "Employers", "Advice")),
+        ("/jobs/12", "Welder", "", "<img src=t alt='Twitter logo'>" + menu("Products", "Contact")),
         ("/jobs/12", "Welder - Shiftly", named("Shiftly"), LOGO.format("Shiftly") + menu("Jobs", "About", "Contact")),
         ("/jobs/12", "Welder | Norwood Recruitment", named("Norwood Recruitment"),
          START.format("Norwood Recruitment") + menu("Products", "Services", "Contact")),
@@ -136,3 +144,10 @@ def test_a_company_with_pages_of_its_own_at_a_board_is_the_employer(
     url: str, title: str, head: str, header: str, name: str
 ) -> None:
     assert employer(url, title, head=head, header=header) == name
+
+
+@pytest.mark.parametrize("other", ["Leeds", "Workshop Operations", "San Francisco"])
+def test_a_place_or_department_in_the_title_is_not_the_employer_of_its_own_site(other: str) -> None:
+    title, head = f"Welder - {other} - Copper Kettle", named("Copper Kettle")
+    more = f"<p>{other} | Full-time</p><p>{other}</p>"
+    assert employer("/careers/12", title, head=head, more=more) == "Copper Kettle"
