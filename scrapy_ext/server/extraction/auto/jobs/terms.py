@@ -21,6 +21,7 @@ from scrapy_ext.server.extraction.auto.fields.prices import Amount, amounts_in, 
 from scrapy_ext.server.extraction.auto.items import BaseSalary
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.markup import text_of
+from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.vocabulary import CaselessPattern, load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("jobs")
@@ -328,8 +329,12 @@ _DAYS: Final = ("d", "tag", "jour", "giorn")
 
 
 def is_relative_date(text: str) -> bool:
-    """Return whether a text is the age of a job and nothing else: ``2 weeks ago``."""
-    return len(text) <= MAX_LENGTH and _RELATIVE.fullmatch(text) is not None
+    """Return whether a text is the age of a job and nothing else: ``2 weeks ago``, not ``40 hours``."""
+    match = _RELATIVE.fullmatch(text) if len(text) <= MAX_LENGTH else None
+    if match is None or not match["unit"] or match["unit"].lower() == "d":
+        return match is not None
+    # A number and a unit alone are as often hours of work or days of leave; "3d" is an age.
+    return letters_of(text) != letters_of(match["number"] + match["unit"])
 
 
 def relative_date(focus: Focus) -> Date | None:

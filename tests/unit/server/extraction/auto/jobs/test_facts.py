@@ -170,6 +170,13 @@ def test_the_age_of_a_job_may_be_a_part_of_a_line(line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "line", ["Leeds | 40 hours", "Leeds | 5 days", "<span>38 Stunden</span>", "Leeds | 30 days holiday"]
+)
+def test_hours_of_work_and_days_of_leave_are_no_age_of_a_job(line: str) -> None:
+    assert "datePublished" not in posting(f"<p>{line}</p>")
+
+
+@pytest.mark.parametrize(
     ("lang", "line", "kind"),
     [
         ("en-GB", "Grind House | Leeds | Full-time", "Full-time"),
