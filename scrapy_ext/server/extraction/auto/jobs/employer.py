@@ -17,20 +17,33 @@ from urllib.parse import unquote
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.items import JobPosting
-from scrapy_ext.server.extraction.auto.jobs.facts import is_called_place, is_fact, is_of_another, may_be_place
+from scrapy_ext.server.extraction.auto.jobs.facts import has_word, is_called_place, is_fact, is_of_another, may_be_place
 from scrapy_ext.server.extraction.auto.jobs.names import (
-    MAX_COMPANY_LENGTH,
     NO_COMPANY,
     TitleParts,
     company_of_copyright,
     company_of_host,
     company_of_site,
+    is_department,
+    without_additions,
+)
+from scrapy_ext.server.extraction.auto.jobs.own_site import company_of_own_site
+from scrapy_ext.server.extraction.auto.jobs.places import (
+    has_words,
+    is_part_of_town,
+    is_place_by_words,
+    is_region,
+    is_town,
+    parts_of_line,
+)
+from scrapy_ext.server.extraction.auto.jobs.sites import (
+    LEGAL_FORM,
+    MAX_COMPANY_LENGTH,
+    SITE_AFFIX,
     is_board,
     is_own_site,
     names_of_site,
-    without_additions,
 )
-from scrapy_ext.server.extraction.auto.jobs.places import has_words, is_place_by_words, parts_of_line
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import LabelWords
 from scrapy_ext.server.extraction.auto.page.text import letters_of
@@ -54,17 +67,19 @@ NEAR: Final = 120
 BESIDE: Final = 8
 #: Lines below the heading of which one names the employer.
 MAX_BELOW: Final = 3
+#: Elements of such a line whose names count.
+MAX_INSIDE: Final = 5
 
 _VOCABULARY: Final = load_vocabulary("jobs")
 _ADDRESS = _VOCABULARY.caseless("company_address")
 _NO_COMPANY_LINK, _NO_NAME = _VOCABULARY.patterns("no_company_link", "requirements", flags=re.IGNORECASE)
 _ATTRIBUTES: Final = ("data-company-name", "data-employer-name", "data-organization-name")
-_LEGAL_FORM: Final = _VOCABULARY.pattern("legal_form")
 _BEFORE: Final = _VOCABULARY.text("before_company")
 _AT: Final = re.compile(_BEFORE, re.IGNORECASE)
 _PLACE_AFTER: Final = _VOCABULARY.pattern("place_after", re.IGNORECASE)
 #: A preposition that stands before places as well.
 _IN: Final = re.compile(rf"(?:{_VOCABULARY.text('before_place')})\s+")
+_DEPARTMENT_NAME: Final = _VOCABULARY.pattern("department_name")
 _LISTS: Final = frozenset({"ul", "ol"})
 _SUBTITLES: Final = frozenset({"h2", "h3", "h4", "h5"})
 _CONTROLS: Final = frozenset({"option", "label", "button", "dt", "th", "a"})
@@ -80,6 +95,8 @@ class Employer:
         self._labels = labels
         self._titles = titles
         self._description = description[:MAX_DESCRIPTION]
+        #: Texts in which a preposition may stand before a place.
+        self._texts = (page.title or "", self._description)
 
     def rules(self, item: JobPosting) -> list[tuple[str, Callable[[], str | None]]]:
         """Return the rules after those of labels and named parts, the most reliable first."""
@@ -92,6 +109,7 @@ class Employer:
             ("attribute data-company-name", self._attribute),
             ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
             ("name of the site", lambda: self._mentioned([company_of_site(page)], item)),
+            ("name of the company's own site", lambda: named_apart(company_of_own_site(page, self._titles), item)),
             ("copyright", lambda: self._mentioned([company_of_copyright(page)], item)),
             ("host, description", lambda: named_apart(company_of_host(page, item.description, item.jobTitle), item)),
         ]
@@ -106,7 +124,7 @@ class Employer:
             parts = parts_of_line(text)
             if len(text) > MAX_NAME_LENGTH or not parts or is_of_another(self._focus, node) or node.tag in _CONTROLS:
                 return None
-            if all(is_fact(part) or is_place_by_words(part) for part in parts) and not _LEGAL_FORM.search(text):
+            if all(is_fact(part) or is_place_by_words(part) for part in parts) and not LEGAL_FORM.search(text):
                 continue
             below = next((text for node, text in lines[at + 1 :] if node.tag not in _LISTS), "")
             return self._named_by(node, parts, below)
@@ -117,28 +135,35 @@ class Employer:
         before = _AT.match(parts[0])
         first = parts[0][before.end() :].strip() if before else parts[0]
         rest = parts[1:]
-        if not before and (preposition := _IN.match(first)) and _LEGAL_FORM.search(first):
+        if not before and (preposition := _IN.match(first)) and LEGAL_FORM.search(first):
             first = first[preposition.end() :]
         if before and (found := _PLACE_AFTER.search(first)):
             first, rest = first[: found.start()], [found.group(1), *rest]
         name, comma, place = first.partition(", ")
-        if comma and not _LEGAL_FORM.search(place) and (before or self._is_known(name)):
+        if comma and not LEGAL_FORM.search(place) and (before or self._is_known(name)):
             first, rest = name, [place, *rest]
-        if not self._may_be_name(first):
+        if not self._may_be_name(first) or (is_part_of_town(first) and not LEGAL_FORM.search(first)):
             return None
         places = [part for part in rest if may_be_place(part)]
         is_of_facts = all(is_fact(part) or part in places for part in rest)
         is_subtitle = node.tag in _SUBTITLES and _is_of_facts(below) and any(map(may_be_place, parts_of_line(below)))
         # A city stands before its country as well.
-        is_before_city = bool(places) and not is_place_by_words(places[0].rpartition(", ")[2])
-        is_on_board = is_of_facts and (is_before_city or is_subtitle) and self._is_on_board(first)
+        last = places[0].rpartition(", ")[2] if places else ""
+        is_before_city = bool(places) and not is_place_by_words(last) and not is_region(last)
+        is_on_board = is_of_facts and (is_before_city or is_subtitle) and self._is_on_board(node, first)
         if before or (self._is_known(first) and is_of_facts) or is_on_board:
             return first, next(iter(places), None)
         return None
 
     def of_heading(self, name: str | None) -> str | None:
         """Return the name behind "at" in a heading, where it is no place or way of work: ``Agent at Home``."""
-        if not name or is_place_by_words(name) or is_called_place(self._page, self._description, name):
+        if not name or is_place_by_words(name):
+            return None
+        # "Bei" stands before places as well, but says nothing here.
+        texts = (re.sub(rf"(?:{_BEFORE}){re.escape(name)}", " ", text) for text in self._texts)
+        if is_called_place(name, *texts):
+            return None
+        if is_part_of_town(name) and not LEGAL_FORM.search(name):
             return None
         return name if len(_WORD.findall(name)) > 1 or self._is_known(name) else None
 
@@ -148,7 +173,7 @@ class Employer:
             1 < len(text) <= MAX_COMPANY_LENGTH
             and bool(letters)
             and not text[:1].islower()
-            and (not text.endswith((".", "!", "?", ":", "…")) or _LEGAL_FORM.search(text) is not None)
+            and (not text.endswith((".", "!", "?", ":", "…")) or LEGAL_FORM.search(text) is not None)
             and not is_fact(text)
             and not NO_COMPANY.fullmatch(text)
             and not _NO_NAME.fullmatch(text)
@@ -158,7 +183,7 @@ class Employer:
 
     def _is_known(self, name: str) -> bool:
         """Return whether a name is that of a company: by its legal form, the title, or what the page says of it."""
-        if _LEGAL_FORM.search(name):
+        if LEGAL_FORM.search(name):
             return True
         if letters_of(name) in {letters_of(text) for text in self._titles.likely_companies()}:
             return True
@@ -172,10 +197,21 @@ class Employer:
         headings = (text for node, text in self._page.lines[:MAX_LINES] if node.tag in _SUBTITLES)
         return len(subject.findall(self._description)) + sum(map(bool, map(about.fullmatch, headings)))
 
-    def _is_on_board(self, name: str) -> bool:
-        """Return whether a name of several words is one of a company because the site is a board with another name."""
-        is_name = len(_WORD.findall(name)) > 1 and not is_called_place(self._page, self._description, name)
-        return is_name and any(map(is_board, names_of_site(self._page).values()))
+    def _is_on_board(self, node: HtmlElement, name: str) -> bool:
+        """Return whether a name of several words is one of a company because the site is a board with another name.
+
+        Departments and towns stand in such lines, too.
+        """
+        is_name = len(_WORD.findall(name)) > 1 and not is_called_place(name, *self._texts)
+        if not is_name or is_town(name) or is_part_of_town(name) or self._is_department(node, name):
+            return False
+        return any(map(is_board, names_of_site(self._page).values()))
+
+    def _is_department(self, node: HtmlElement, name: str) -> bool:
+        """Return whether a name is that of a department: by its words, its element, or in small letters in the text."""
+        parts = islice(node.iter("*"), MAX_INSIDE)
+        is_named = any(_DEPARTMENT_NAME.search(self._page.names(part)) for part in parts)
+        return is_named or is_department(name) or has_word(self._description, name.lower())
 
     def _mentioned(self, names: Sequence[str | None], item: JobPosting) -> str | None:
         """Return the name that the description or the address has: a company writes of itself, a board of others."""
@@ -184,6 +220,11 @@ class Employer:
         for name in names:
             if not name or not named_apart(name, item) or (is_board(name) and not is_own_site(self._page)):
                 continue
+            if is_department(name) and not LEGAL_FORM.search(name) and not self._times_subject(name):
+                continue
+            bare = SITE_AFFIX.sub("", name)
+            if bare != name and letters_of(bare) in steps:
+                return bare
             named = any(len(step) > 3 and letters_of(name).startswith(step) for step in steps)
             if named or (name.casefold() in description and self._is_described(name)):
                 return name

@@ -8,15 +8,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, Date, in_ascii_digits, read, words_before_date
+from scrapy_ext.server.extraction.auto.fields.dates import (
+    WRITTEN,
+    Date,
+    in_ascii_digits,
+    is_mostly_date,
+    read,
+    words_before_date,
+)
 from scrapy_ext.server.extraction.auto.fields.page_dates import is_label_of_page
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in
-from scrapy_ext.server.extraction.auto.jobs.places import is_place, is_place_by_words, parts_of_line
+from scrapy_ext.server.extraction.auto.jobs.places import (
+    is_place,
+    is_place_by_words,
+    parts_between_bars,
+    parts_of_line,
+)
 from scrapy_ext.server.extraction.auto.jobs.terms import employment_type, is_relative_date, remote_status
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
@@ -38,6 +51,8 @@ MAX_INSIDE: Final = 12
 _VOCABULARY: Final = load_vocabulary("jobs")
 _BEFORE_PLACE: Final = _VOCABULARY.text("before_place")
 _POSTED: Final = re.compile(rf"\b(?:{_VOCABULARY.text('posted')})(?!\w)", re.IGNORECASE)
+#: Between the dates of a period.
+_TO: Final = re.compile(r"\W*(?:(?:to|till|until|bis|au|al|até|hasta|tot|do|t\.?o\.?m|t/m|til)\W+)?", re.IGNORECASE)
 #: Labels of dates in the element around a date.
 _OTHER_DATES: Final = ("start", "deadline")
 
@@ -53,19 +68,33 @@ def is_fact(text: str) -> bool:
     )
 
 
-def date_in_lines(page: Page, focus: Focus, labels: Labels, name: str) -> Date | None:
-    """Return the date of the lines by the heading with a label before it: ``Apply by December 3, 2019``.
+class DatedLine(NamedTuple):
+    """A part of a line by the heading with a date, and the words before that."""
 
-    Several dates are those of several jobs.
-    """
+    node: HtmlElement
+    text: str
+    before: str
+
+
+def dated_lines(focus: Focus) -> list[DatedLine]:
+    """Return the parts of the lines by the heading that have words before a date: ``Apply by December 3, 2019``."""
+    return [
+        DatedLine(node, part, before)
+        for node, text in focus.lines(NEAR, NEAR)
+        if len(text) <= MAX_LINE_LENGTH and any(map(str.isdigit, text))
+        for part in _dated_parts(text)
+        if (before := words_before_date(part))
+    ]
+
+
+def date_in_lines(page: Page, focus: Focus, lines: list[DatedLine], labels: Labels, name: str) -> Date | None:
+    """Return the date of the lines whose words before it are this label. Several dates are those of several jobs."""
     found: dict[str, Date] = {}
-    for node, text in focus.lines(NEAR, NEAR):
-        for part in _dated_parts(text) if len(text) <= MAX_LINE_LENGTH else ():
-            before = words_before_date(part)
-            if before and labels.means(name, before) and not is_of_another(focus, node):
-                date = read(part, page)
-                if date is not None:
-                    found.setdefault(date.iso, date)
+    for line in lines:
+        if labels.means(name, line.before) and not is_of_another(focus, line.node):
+            date = read(line.text, page)
+            if date is not None:
+                found.setdefault(date.iso, date)
     return next(iter(found.values())) if len(found) == 1 else None
 
 
@@ -85,6 +114,7 @@ class LabelledDates:
     """
 
     def __init__(self, page: Page, labels: Labels, *names: str | None) -> None:
+        self._page = page
         self._labels = labels
         self._known = {letters_of(name) for name in names if name}
         self._labels_of: dict[HtmlElement, list[str]] = {}
@@ -94,7 +124,10 @@ class LabelledDates:
                 self._labels_of.setdefault(pair.node, []).append(pair.label)
 
     def is_of_other(self, node: HtmlElement) -> bool:
-        """Return whether the label of the date of an element is neither of its publication nor of a change."""
+        """Return whether the label of the date of an element is neither of its publication nor of a change.
+
+        Without a label, a day to come and the days of a period are those of something else.
+        """
         around = islice(node.iterancestors(), MAX_AROUND)
         labels = [
             label
@@ -106,7 +139,51 @@ class LabelledDates:
         own, outer = (_label_in(each) for each in (node, node.getparent()))
         if own and letters_of(own) not in self._known and not _is_of_page(own):
             return True
-        return any(self._labels.means(name, outer) for name in _OTHER_DATES)
+        if any(self._labels.means(name, outer) for name in _OTHER_DATES):
+            return True
+        dates = (node, node.getparent(), *islice(node.iter("time"), 1))
+        return not own and (self._is_to_come(node) or any(map(_is_period, dates)))
+
+    def _is_to_come(self, node: HtmlElement) -> bool:
+        text = node_text(node, MAX_PART_LENGTH + 1)
+        date = read(text, self._page) if len(text) <= MAX_PART_LENGTH else None
+        return date is not None and is_to_come(date)
+
+
+def is_to_come(date: Date) -> bool:
+    """Return whether a date is after the day that it is anywhere on earth."""
+    return date.iso[:10] > (datetime.now(timezone.utc) + timedelta(days=1)).date().isoformat()
+
+
+def _is_period(node: HtmlElement | None) -> bool:
+    """Return whether an element has or is one of two dates with hardly anything between: ``1 May – 3 June 2026``."""
+    if node is None:
+        return False
+    before = node.getprevious()
+    for time, following in ((before, node), (node, node.getnext())):
+        if time is not None and following is not None and time.tag == following.tag == "time":
+            return _TO.fullmatch(time.tail or "") is not None
+    return _has_period(node_text(node, MAX_PART_LENGTH + 1))
+
+
+def _has_period(text: str) -> bool:
+    text = in_ascii_digits(text)
+    dates = list(islice(WRITTEN.finditer(text), 2)) if len(text) <= MAX_PART_LENGTH else []
+    return len(dates) > 1 and _TO.fullmatch(text, dates[0].end(), dates[1].start()) is not None
+
+
+def date_in_facts(page: Page, focus: Focus) -> Date | None:
+    """Return the only date without words before it that is a part of a line of facts below the heading."""
+    found: list[Date] = []
+    for node, text in focus.lines(0, BESIDE):
+        parts = parts_between_bars(text)
+        if node is focus.heading or len(parts) == 1 or len(text) > MAX_LINE_LENGTH or is_of_another(focus, node):
+            continue
+        if any(map(_has_period, parts)):
+            return None
+        bare = (part for part in parts if is_mostly_date(part, page.language) and not words_before_date(part))
+        found += [date for part in bare if (date := read(part, page))]
+    return found[0] if len(found) == 1 and not is_to_come(found[0]) else None
 
 
 def _is_of_page(label: str) -> bool:
@@ -136,12 +213,12 @@ def place_in_facts(page: Page, focus: Focus, description: str) -> str | None:
         names = [part for part in parts if not is_fact(part)]
         is_one = len(parts) > 1 and len(names) == 1
         # A word that the text has in small letters as well is a department: "in Engineering", "engineering skills".
-        if is_one and may_be_place(names[0]) and not _has_word(description, names[0].lower()):
-            return names[0] if is_called_place(page, description, names[0]) else None
+        if is_one and may_be_place(names[0]) and not has_word(description, names[0].lower()):
+            return names[0] if is_called_place(names[0], page.title or "", description) else None
     return None
 
 
-def _has_word(text: str, word: str) -> bool:
+def has_word(text: str, word: str) -> bool:
     return word != word.upper() and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
@@ -151,7 +228,7 @@ def may_be_place(text: str) -> bool:
     return is_place(text) and (is_name or is_place_by_words(text))
 
 
-def is_called_place(page: Page, description: str, name: str) -> bool:
-    """Return whether a preposition of places stands before a name, in the title or the description."""
+def is_called_place(name: str, *texts: str) -> bool:
+    """Return whether a preposition of places stands before a name in one of the texts."""
     words = re.compile(rf"(?<!\w)(?:{_BEFORE_PLACE})\s+{re.escape(name)}(?!\w)")
-    return any(words.search(text) for text in (page.title or "", description))
+    return any(map(words.search, texts))

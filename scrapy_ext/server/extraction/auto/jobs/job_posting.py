@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -14,7 +15,6 @@ from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date,
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.fields.page_dates import Dates
 from scrapy_ext.server.extraction.auto.fields.price_notation import place_on
-from scrapy_ext.server.extraction.auto.fields.prices import currency_in
 from scrapy_ext.server.extraction.auto.items import (
     BaseSalary,
     DetailsMetadata,
@@ -24,26 +24,33 @@ from scrapy_ext.server.extraction.auto.items import (
 )
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
 from scrapy_ext.server.extraction.auto.jobs.employer import Employer, named_apart
-from scrapy_ext.server.extraction.auto.jobs.facts import LabelledDates, date_in_lines, place_in_facts
+from scrapy_ext.server.extraction.auto.jobs.facts import (
+    DatedLine,
+    LabelledDates,
+    date_in_facts,
+    date_in_lines,
+    dated_lines,
+    place_in_facts,
+)
 from scrapy_ext.server.extraction.auto.jobs.names import JobFocus, TitleParts
 from scrapy_ext.server.extraction.auto.jobs.places import (
     is_place,
     labelled_place,
     mapped_place,
+    parts_between_bars,
     place_by_heading,
+    remote_status_of_place,
     without_map_link,
 )
+from scrapy_ext.server.extraction.auto.jobs.salaries import Salaries
 from scrapy_ext.server.extraction.auto.jobs.terms import (
     TextReader,
     employment_type,
-    is_in_thousands,
     is_of_jobs,
-    rate_in,
     relative_date,
     remote_status,
     remote_status_of_title,
     salary_in,
-    salary_in_thousands,
     salary_of_markup,
     stated_remote,
     stated_type,
@@ -63,6 +70,9 @@ MAX_NODES: Final = 30
 MAX_PLACES: Final = 20
 #: Greatest distance from the heading, in elements, of a part that only its name or its words identify.
 NEAR: Final = 120
+#: Greatest distance, and length, of a line of facts: ``Leeds | Full-time``.
+BESIDE: Final = 12
+MAX_FACTS: Final = 120
 #: Most jobs in the structured data of the page of one job; more are a list.
 SEVERAL: Final = 3
 #: Shortest description, in characters.
@@ -74,11 +84,6 @@ _LABELS: Final = LabelWords(
     "city_label", "region_label", "country_label",
 )  # fmt: skip
 _COMPANY_NAMES, _LOCATION_NAMES = map(_VOCABULARY.words, ("company_names", "location_names"))
-_SALARY_WORD = _VOCABULARY.pattern("salary_word", re.IGNORECASE)
-_NO_SALARY, _EXTRA_PAY = _VOCABULARY.patterns("no_salary", "extra_pay", flags=re.IGNORECASE)
-_SENTENCE_END = re.compile(r"(?<=[.!?。])\s+(?=[^\W\d_])")
-#: Longer paragraphs are not searched for a salary.
-MAX_PARAGRAPH_LENGTH: Final = 3_000
 _SALARY_NAMES: Final = _VOCABULARY.words("salary_names")
 _COMPANY_NAME, _LOCATION_NAME, _SALARY_NAME = _VOCABULARY.patterns("company_name", "location_name", "salary_name")
 #: A label in one element with its value.
@@ -181,49 +186,16 @@ class _Extraction:
         return place.removeprefix(f"{name}, ") if place and name else place
 
     def _salary(self) -> BaseSalary | None:
+        salaries = Salaries(self._page, self._focus, self._labels)
         return self._first(
             "baseSalary",
             (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, self._page_place)),
-            ("label", self._labelled_salary),
-            ("label", lambda: salary_in_thousands(self._labelled("salary", is_in_thousands), self._page_place)),
+            ("label", salaries.labelled),
+            ("label", salaries.labelled_in_thousands),
             ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), self._page_place)),
-            ("line near the heading", self._salary_of_lines),
-            ("sentence about the salary", self._salary_of_sentences),
+            ("line near the heading", salaries.of_lines),
+            ("sentence about the salary", salaries.of_sentences),
         )
-
-    def _labelled_salary(self) -> BaseSalary | None:
-        """Return the salary of a label, which may name its time: ``Annual salary: £30,000``."""
-        pair = self._labels.pair("salary", currency_in)
-        found = salary_in(pair.value, self._page_place) if pair else None
-        if pair and found and not found.rateType:
-            found.rateType = rate_in(pair.label)
-        return found
-
-    def _salary_of_lines(self) -> BaseSalary | None:
-        for node, text in self._focus.lines(NEAR, NEAR):
-            # The items of a list are lines of their own.
-            if (
-                node.tag not in _LISTS
-                and len(text) <= 80
-                and rate_in(text)
-                and (sign := currency_in(text))
-                and not _is_extra(text, sign)
-            ):
-                found = salary_in(text, self._page_place)
-                if found is not None and not self._focus.elsewhere(node):
-                    return found
-        return None
-
-    def _salary_of_sentences(self) -> BaseSalary | None:
-        """Return the range of a sentence that names the salary; a lone amount may be a bonus or a budget."""
-        for node, text in self._page.lines:
-            if len(text) > MAX_PARAGRAPH_LENGTH or not currency_in(text) or self._focus.elsewhere(node):
-                continue
-            for sentence in _SENTENCE_END.split(text):
-                found = salary_in(sentence, self._page_place) if _SALARY_WORD.search(sentence) else None
-                if found is not None and found.valueMin != found.valueMax and found.valueMin and found.valueMax:
-                    return found
-        return None
 
     def _employment_type(self) -> str | None:
         return self._first(
@@ -241,7 +213,7 @@ class _Extraction:
             ("label", lambda: remote_status(self._labelled("workplace", remote_status) or "")),
             # "Type of work" is a label of either.
             ("label of the type", lambda: remote_status(self._labelled("type", remote_status) or "")),
-            ("location", lambda: remote_status(location or "")),
+            ("location", lambda: remote_status_of_place(location or "")),
             ("title", lambda: remote_status_of_title(item.headline or "")),
             ("line near the heading", lambda: self._line(remote_status)),
         )
@@ -276,6 +248,7 @@ class _Extraction:
             ("label", lambda: self._dated("posted") or self._posted_line(dates)),
             ("relative date by the heading", lambda: relative_date(self._focus)),
             ("date by the heading", lambda: dates.published),
+            ("line of facts", lambda: date_in_facts(page, self._focus)),
             form=_iso,
         )
         modified = dates.modified
@@ -312,7 +285,11 @@ class _Extraction:
         return read(self._labels.value(name, lambda text: read(text, self._page)), self._page)
 
     def _dated_line(self, name: str) -> Date | None:
-        return date_in_lines(self._page, self._focus, self._labels, name)
+        return date_in_lines(self._page, self._focus, self._dated_lines, self._labels, name)
+
+    @cached_property
+    def _dated_lines(self) -> list[DatedLine]:
+        return dated_lines(self._focus)
 
     def _posted_line(self, dates: Dates) -> Date | None:
         """Return the date of a line that says so; an element with the same day may have its time."""
@@ -344,11 +321,14 @@ class _Extraction:
         return min(found)[1] if found else None
 
     def _line(self, reading: TextReader) -> str | None:
-        """Return the value of a short line by the heading with little else."""
+        """Return the value of a short line by the heading with little else, or of a part of a line of facts."""
         for node, text in self._focus.lines(NEAR, NEAR):
-            if len(text) > MAX_LINE_LENGTH or node.tag in _CONTROLS:
+            if node.tag in _CONTROLS:
                 continue
-            found = reading(text, whole=True)
+            is_of_facts = 0 <= self._focus.distance(node) <= BESIDE and len(text) <= MAX_FACTS
+            parts = parts_between_bars(text) if is_of_facts else [text]
+            values = (reading(part, whole=True) for part in parts if len(part) <= MAX_LINE_LENGTH)
+            found = next(filter(None, values), None)
             if found and not self._focus.elsewhere(node):
                 return found
         return None
@@ -379,12 +359,6 @@ def _company_of_heading(heading: str | None) -> str | None:
     name = (match["by"] or match["at"]) if match else None
     is_name = name and not name[:1].islower() and len(name.split()) <= MAX_NAME_WORDS
     return name if is_name else None
-
-
-def _is_extra(text: str, sign: str) -> bool:
-    """Return whether the words of an amount say that it is no salary; what comes on top of one is named after it."""
-    before, _, after = text.partition(sign)
-    return bool(_NO_SALARY.search(before) or _NO_SALARY.search(_EXTRA_PAY.split(after, 1)[0]))
 
 
 def _iso(date: Date) -> str:

@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.jobs.places import is_place_by_words
+from scrapy_ext.server.extraction.auto.jobs.places import is_part_of_town, is_place_by_words, is_town
+from scrapy_ext.server.extraction.auto.jobs.sites import (
+    COMPANY_BOARDS,
+    LEGAL_FORM,
+    MAX_COMPANY_LENGTH,
+    SITE_AFFIX,
+    is_address_of_careers,
+    is_own_site,
+    names_of_site,
+)
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
-from scrapy_ext.server.extraction.auto.page.layout import leads_to_start
 from scrapy_ext.server.extraction.auto.page.sources import highest
 from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import host_of, parts_of, site_of
@@ -31,7 +39,6 @@ MAX_LINES: Final = 3_000
 #: Shortest heading, in letters, and the least share of the letters of the title that it has.
 SHORTEST: Final = 3
 LEAST: Final = 0.15
-MAX_COMPANY_LENGTH: Final = 80
 #: Elements inside of a paragraph that is a heading: icons.
 MAX_INSIDE: Final = 8
 
@@ -40,19 +47,19 @@ _TITLE_LABEL: Final = _VOCABULARY.pattern("title_label", re.IGNORECASE)
 _TITLE_NAMES: Final = _VOCABULARY.words("title_names")
 _TITLE_NAME, _NO_HEADING = _VOCABULARY.patterns("title_name", "no_heading")
 _HIRING, _AT, _PLACE = _VOCABULARY.patterns("hiring_before", "company_after", "place_after", flags=re.IGNORECASE)
+_DEPARTMENT: Final = re.compile(
+    rf"(?:.*\W)?(?:{_VOCABULARY.text('department')})|(?:{_VOCABULARY.text('department_first')})(?:\W.*)?", re.IGNORECASE
+)
+#: Behind a sign, the name of a house: "Serveur | Chez Lucette".
+_HOUSE: Final = re.compile(r"\s*[|–—•·-]\s+Chez\b")
 NO_COMPANY: Final = _VOCABULARY.pattern("no_company", re.IGNORECASE)
 #: Elements that look like headings, in pages without any: ``pc-h2``.
 _LIKE_HEADING: Final = re.compile(r"(?:^|[\s_-])h[12](?:$|\s)")
 _COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
 _COPYRIGHT_WORDS: Final = _VOCABULARY.pattern("copyright_words", re.IGNORECASE)
-_COMPANY_BOARDS, _OTHER_BOARDS = map(frozenset, map(_VOCABULARY.words, ("company_boards", "other_boards")))
-_JOBS: Final = _VOCABULARY.pattern("page", re.IGNORECASE)
-_SITE_AFFIX, _OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", flags=re.IGNORECASE)
 #: The least number of times that a description has the name of the company of the host, and what is read of it.
 OFTEN: Final = 2
 MAX_DESCRIPTION: Final = 20_000
-#: Links that may lead to the start page.
-MAX_SITE_LINKS: Final = 200
 #: The copyright is searched in so many lines at the end of a page.
 MAX_LAST_LINES: Final = 60
 _SEPARATOR: Final = re.compile(r"\s+[|–—•·»/-]+\s+|\s*:\s+|\s+::\s+|\s*[|•»]\s*")
@@ -73,6 +80,11 @@ class JobFocus(Focus):
     def __init__(self, page: Page, stated: str | None) -> None:
         self._titles = titles_of(page)
         super().__init__(page, stated, *self._titles)
+
+    def lines(self, before: int, after: int) -> list[tuple[HtmlElement, str]]:
+        """Return the lines around the heading; without one, the first lines of the page."""
+        found = super().lines(before, after)
+        return found if self.heading is not None else found[:MAX_LINES]
 
     def _find_heading(self) -> HtmlElement | None:
         heading = _heading_in(self._page, self._titles)
@@ -153,6 +165,18 @@ def without_additions(title: str) -> str:
     return one_line(_ADDITION.sub(" ", title))
 
 
+def is_department(name: str) -> bool:
+    """Return whether a name is that of a department by its words: ``Kitchen Operations``."""
+    return _DEPARTMENT.fullmatch(name) is not None
+
+
+def _may_be_other(name: str) -> bool:
+    """Return whether a name may be that of a place or a department."""
+    if LEGAL_FORM.search(name):
+        return False
+    return len(_WORD.findall(name)) == 1 or is_department(name) or is_town(name) or is_place_by_words(name)
+
+
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
@@ -162,34 +186,6 @@ def _is_site(page: Page, letters: str) -> bool:
     site = site_of(page.url)
     names = (site.partition(".")[0], site, page.meta("og:site_name") or "")
     return bool(letters) and letters in map(letters_of, names)
-
-
-def names_of_site(page: Page) -> dict[str, str]:
-    """Return the names of a site by their letters: texts and images of links in its header to its start page."""
-    links = [link for link in islice(page.tree.iter("a"), MAX_SITE_LINKS) if leads_to_start(page, link)]
-    alternatives = [image.get("alt") or "" for link in links for image in link.iter("img")]
-    names = [*(node_text(link, MAX_COMPANY_LENGTH) for link in links), *alternatives, page.meta("og:site_name") or ""]
-    return {letters: name for name in names if (letters := letters_of(name))}
-
-
-def is_own_site(page: Page) -> bool:
-    """Return whether the address of a page is that of the jobs of its own site: ``/careers/``."""
-    parts = parts_of(page.url)
-    boards = _COMPANY_BOARDS | _OTHER_BOARDS
-    is_own = _OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)
-    return is_own is not None and site_of(page.url).partition(".")[0] not in boards
-
-
-def is_board(name: str) -> bool:
-    """Return whether the name of a site is that of a job board: a word for jobs at its beginning or end.
-
-    Where the word stands apart, as in "Acme Careers", it may be the site of an employer.
-    """
-    name = name.strip()[:MAX_COMPANY_LENGTH]
-    if _SITE_AFFIX.search(name):
-        return False
-    ends = (part for at in range(1, len(name)) for part in (name[:at].strip(), name[at:].strip()))
-    return any(len(part) > SHORTEST - 1 and _JOBS.fullmatch(part) for part in ends)
 
 
 class Remainder(NamedTuple):
@@ -208,10 +204,22 @@ class TitleParts:
 
     def company(self, *, sure: bool) -> str | None:
         """Return the company that a title names with a connecting word, or else that the page has as a line."""
+        if sure:
+            return next((rest.text for rest in self._rests if rest.sure), None)
         return next(
-            (rest.text for rest in self._rests if (rest.sure if sure else self._is_employer(letters_of(rest.text)))),
+            (text for text in self._sifted(rest.text for rest in self._rests) if self._is_employer(letters_of(text))),
             None,
         )
+
+    def _sifted(self, texts: Iterable[str]) -> list[str]:
+        """Return parts of a title without the place and the department of the job, where it has the own site too."""
+        return [text for text in texts if not self._names_own_site or not _may_be_other(text)]
+
+    @cached_property
+    def _names_own_site(self) -> bool:
+        own = names_of_site(self._page) if is_own_site(self._page) else {}
+        parts = {letters_of(part) for title in titles_of(self._page) for part in _parts(title)}
+        return not parts.isdisjoint(own)
 
     def _is_employer(self, letters: str) -> bool:
         """Return whether the page has a name as a line; that of the site counts on the site's own page of careers."""
@@ -224,7 +232,11 @@ class TitleParts:
             texts = [part for title in titles_of(self._page) for part in _parts(title) if self._is_company(part)]
             job = f" {' '.join(_words(self._title or ''))} "
             texts = [text for text in texts if f" {' '.join(_words(text))} " not in job]
-        return [text for text in texts if not _is_site(self._page, letters_of(text))]
+        return [text for text in self._sifted(texts) if not _is_site(self._page, letters_of(text))]
+
+    def beside_job(self) -> list[str]:
+        """Return the parts of the titles beside the name of the job, that of the site among them."""
+        return [part for texts in self._around for text in texts for part in _parts(text)]
 
     def place(self) -> str | None:
         """Return the place of work that a title has: ``hiring Cook in Leeds, UK``."""
@@ -263,7 +275,7 @@ class TitleParts:
         for before, after in self._around:
             if match := _HIRING.search(before):
                 rests.append(Remainder(match.group(1).strip(_EDGE), sure=True))
-            elif match := _AT.match(after):
+            elif (match := _AT.match(after)) and not _HOUSE.match(after):
                 rests.append(Remainder(self._without_site(match.group(1)), sure=True))
             else:
                 parts = [*_parts(before), *self._without_place(after)]
@@ -289,7 +301,8 @@ class TitleParts:
         return text.strip(_EDGE)
 
     def _is_company(self, text: str) -> bool:
-        return 1 < len(text) <= MAX_COMPANY_LENGTH and not NO_COMPANY.fullmatch(text)
+        is_name = 1 < len(text) <= MAX_COMPANY_LENGTH and not NO_COMPANY.fullmatch(text)
+        return is_name and (not is_part_of_town(text) or LEGAL_FORM.search(text) is not None)
 
 
 def _parts(text: str) -> list[str]:
@@ -307,7 +320,7 @@ def company_of_site(page: Page) -> str | None:
         page.meta("og:site_name", "application-name") or "",
         *(part for title in titles_of(page) for part in _parts(title)),
     ]
-    for name in (_SITE_AFFIX.sub("", name) for name in names):
+    for name in (SITE_AFFIX.sub("", name) for name in names):
         letters = letters_of(name)
         if (
             len(letters) >= SHORTEST
@@ -328,9 +341,9 @@ def company_of_host(page: Page, description: str | None, title: str | None) -> s
     parts = parts_of(page.url)
     site = site_of(page.url)
     name_of_site = site.partition(".")[0]
-    if name_of_site in _COMPANY_BOARDS:
+    if name_of_site in COMPANY_BOARDS:
         label = parts.netloc.removesuffix(site).partition(".")[0]
-    elif name_of_site not in _OTHER_BOARDS and (_OWN_SITE.search(parts.netloc) or _OWN_SITE.search(parts.path)):
+    elif is_address_of_careers(page.url):
         label = name_of_site
     else:
         return None

@@ -9,7 +9,7 @@ from typing import Final
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.fields.price_notation import WESTERN_LETTER
-from scrapy_ext.server.extraction.auto.jobs.terms import remote_status
+from scrapy_ext.server.extraction.auto.jobs.terms import employment_type, remote_status
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text
 from scrapy_ext.server.extraction.auto.page.labelled import Labels
 from scrapy_ext.server.extraction.auto.page.sources import lowest
@@ -35,8 +35,16 @@ _PLACE_LINE: Final = re.compile(
     rf"|(?:東京都|北海道|京都府|大阪府|[^\W\d_]{{2,3}}県|[^\W\d_]{{2,3}}省)[^。、,:：|]{{0,40}}"
     rf"|[^\W\d_]{{2,3}}市\s?[^\W\d_]{{1,4}}[区區县縣]"
 )
+_PART_OF_TOWN: Final = re.compile(
+    rf"(?:.*\W)?(?:{_VOCABULARY.text('part_of_town')})|(?:{_VOCABULARY.text('part_of_town_first')})(?:(?<!\w)|\W).*",
+    re.IGNORECASE,
+)
+_TOWN, _REGIONS = _VOCABULARY.patterns("town", "regions", flags=re.IGNORECASE)
 #: What follows a place in one line: ``Leeds, England — Sales``.
 _BETWEEN: Final = re.compile(r"\s+[|–—•·‧∙/-]\s+|\s*[|｜•·]\s*|\s+[–—-](?=\w)")
+_BARS: Final = re.compile(r"\s*[|｜•·‧∙]\s*")
+#: What stands between several places.
+_SEVERAL: Final = re.compile(r"\s*[/;]\s*")
 _MORE: Final = re.compile(r"\s+[—–|•·/-]\s+")
 
 
@@ -98,6 +106,11 @@ def parts_of_line(text: str) -> list[str]:
     return [part for each in _BETWEEN.split(text) if (part := each.strip(" ,;"))]
 
 
+def parts_between_bars(text: str) -> list[str]:
+    """Return the parts of a line between bars and dots; dashes may be those of a range or a name."""
+    return [part for each in _BARS.split(text) if (part := each.strip(" ,;"))]
+
+
 def _before_other_labels(text: str) -> str:
     """Return a value without the further labels of its line: ``Leeds | Posted: 02/03/2026``."""
     first, *others = parts_of_line(text) or [text]
@@ -107,6 +120,30 @@ def _before_other_labels(text: str) -> str:
 def is_place_by_words(text: str) -> bool:
     """Return whether a text is a place by its words: a country, a state by its code."""
     return _PLACE_LINE.fullmatch(text) is not None
+
+
+def is_part_of_town(text: str) -> bool:
+    """Return whether a name is that of a part of a town or a station, by its words: ``Leeds City Centre``."""
+    return _PART_OF_TOWN.fullmatch(text) is not None
+
+
+def is_town(text: str) -> bool:
+    """Return whether a name has the form of that of a town: ``San Francisco``."""
+    return _TOWN.fullmatch(text) is not None
+
+
+def is_region(text: str) -> bool:
+    """Return whether a text is the name of a state, province or region, which stands behind a town."""
+    return _REGIONS.fullmatch(text) is not None
+
+
+def remote_status_of_place(place: str) -> str | None:
+    """Return the place of work that a location names; towns beside "remote" are a choice: ``Berlin / Remote``."""
+    found = remote_status(place)
+    parts = [part for part in _SEVERAL.split(place) if part] if found == "remote" else []
+    # A country is where people work from, and a term of the contract is none.
+    is_sure = all(remote_status(part) or employment_type(part, whole=True) or is_place_by_words(part) for part in parts)
+    return found if is_sure else None
 
 
 def is_place(text: str) -> bool:

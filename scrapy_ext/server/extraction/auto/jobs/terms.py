@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import itemgetter
 from typing import Final, Protocol
 
@@ -21,6 +21,7 @@ from scrapy_ext.server.extraction.auto.fields.prices import Amount, amounts_in, 
 from scrapy_ext.server.extraction.auto.items import BaseSalary
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, one_line
 from scrapy_ext.server.extraction.auto.page.markup import text_of
+from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.vocabulary import CaselessPattern, load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("jobs")
@@ -35,9 +36,18 @@ _HYBRID_WORDS: Final = dict(_REMOTE_WORDS)["hybrid"]
 _NO_REMOTE = _VOCABULARY.pattern("no_remote", re.IGNORECASE)
 _HYBRID_THINGS = _VOCABULARY.pattern("hybrid_things", re.IGNORECASE)
 _OF_WORK: Final = _VOCABULARY.text("of_work")
-_SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_OF_WORK})(?:\s?/)?)\s*$", re.IGNORECASE)
-_SET_OFF_AFTER = re.compile(rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_OF_WORK})\b)", re.IGNORECASE)
+_OR: Final = rf"(?<!\w)(?:{_VOCABULARY.text('or')})"
+#: "Remote jobs" is a menu.
+_WORK: Final = re.compile(rf"\b(?!(?:jobs|roles|positions)\b)(?:{_OF_WORK}|{_VOCABULARY.text('or')})\b", re.IGNORECASE)
+_SET_OFF_BEFORE = re.compile(rf"(?:^|\s[-–—]+|[|•·,;:()\[\]]|\b(?:{_OF_WORK})(?:\s?/|\s+{_OR})?)\s*$", re.IGNORECASE)
+_SET_OFF_AFTER = re.compile(rf"\s*(?:$|[|•·,;:()\[\]]|[-–—]+\s|[-/]?\s*(?:{_OR}\s+)?(?:{_OF_WORK})\b)", re.IGNORECASE)
 _NOT = _VOCABULARY.pattern("not", re.IGNORECASE)
+#: Words around "remote" that leave the place open: ``Berlin or remote``, ``remote possible``.
+_OR_BEFORE = re.compile(rf"([^\s,;:()|][^,;:()|]*?)\s+{_OR}\s+$", re.IGNORECASE)
+_OR_AFTER = re.compile(rf"\s+{_OR}(?!\w)\s+([^\s].*)$", re.IGNORECASE)
+_CHOICE_AFTER = re.compile(rf"\W{{0,2}}(?:{_VOCABULARY.text('choice_after')})", re.IGNORECASE)
+_ANYWHERE = re.compile(r"\b(?:anywhere|worldwide|weltweit|wereldwijd)\b", re.IGNORECASE)
+_CHOICE_BEFORE = _VOCABULARY.pattern("choice_before", re.IGNORECASE)
 
 
 def is_of_jobs(page: Page) -> bool:
@@ -65,11 +75,35 @@ def remote_status(text: str, *, whole: bool = False) -> str | None:
     text = _NO_REMOTE.sub(" ", text)
     for name, words in _REMOTE_WORDS:
         match = words.search(text)
-        if match and not _NOT.search(text) and (not whole or len(match.group()) >= 0.6 * len(text)):
+        if match is None or _NOT.search(text):
+            continue
+        if not whole or _is_most(text, match):
             if whole and name == "hybrid" and not _is_set_off(text, match):
                 continue
-            return name
+            return name if name == "hybrid" or not _is_choice(text, match) else None
     return None
+
+
+def _is_most(text: str, match: re.Match[str]) -> bool:
+    """Return whether there is hardly anything else in a text, but for words for work: ``hybrid working``."""
+    around = (_WORK.sub(" ", part).strip(" -") for part in (text[: match.start()], text[match.end() :]))
+    return len(match.group()) >= 0.6 * (len(match.group()) + sum(len(part) + 1 for part in around if part))
+
+
+def _is_choice(text: str, match: re.Match[str]) -> bool:
+    """Return whether a kind of work is one of several, or only possible: ``Berlin or remote``."""
+    before, after = text[: match.start()], text[match.end() :]
+    if _CHOICE_AFTER.match(after) or _CHOICE_BEFORE.search(before):
+        return True
+    others = (_OR_BEFORE.search(before), _OR_AFTER.match(after))
+    return any(other and not _names_same(other[1], match) for other in others)
+
+
+def _names_same(text: str, match: re.Match[str]) -> bool:
+    """Return whether an alternative is the same kind of work in other words: ``remote or work from home``."""
+    if _ANYWHERE.search(text):
+        return True
+    return any(words.search(text) and words.search(match.group()) for _, words in _REMOTE_WORDS)
 
 
 def remote_status_of_title(title: str) -> str | None:
@@ -164,8 +198,42 @@ def _bare(text: str, job: Thing | None, place: Place) -> BaseSalary | None:
     )
 
 
-def salary_in(text: str | None, place: Place) -> BaseSalary | None:
-    """Return the salary in a short text, a range before a lone amount; None without an amount with a currency."""
+#: What stands between a salary and other facts of its line, or between its label and it.
+_BETWEEN_FACTS: Final = re.compile(r"\s*[|｜•·‧]\s*|\s+[–—-]\s+|[:：]\s+|\s*;\s+|[.!?]\s+(?=[A-ZÀ-Þ])")
+_BETWEEN_WORDS: Final = re.compile(r"\s+")
+#: Cuts of a line that are tried, at most.
+MAX_CUTS: Final = 60
+
+
+def salary_in(text: str | None, place: Place, *, in_sentence: bool = False) -> BaseSalary | None:
+    """Return the salary in a short text, a range before a lone amount; None without an amount with a currency.
+
+    ``raw`` is the part of a line with the salary; of a sentence, its words alone.
+    """
+    found = _salary_in(text, place)
+    if found is not None and found.raw:
+        found.raw = _shortest(found, place, _BETWEEN_WORDS if in_sentence else _BETWEEN_FACTS)
+        found.raw = found.raw.rstrip(".") if in_sentence else found.raw
+    return found
+
+
+def _shortest(salary: BaseSalary, place: Place, between: re.Pattern[str]) -> str:
+    """Return the shortest part of a text, between separators, that has the same salary as all of it."""
+    raw = salary.raw or ""
+    for from_start in (True, False):
+        ends = [match.span() for match in islice(between.finditer(raw), MAX_CUTS)]
+        pieces = [raw[end:] if from_start else raw[:start] for start, end in (ends[::-1] if from_start else ends)]
+        raw = next((piece for piece in pieces if _is_same(salary, _salary_in(piece, place))), raw)
+    return raw.strip(" ,;")
+
+
+def _is_same(one: BaseSalary, other: BaseSalary | None) -> bool:
+    if other is None or (one.currencyRaw, one.rateType) != (other.currencyRaw, other.rateType):
+        return False
+    return (one.valueMin, one.valueMax) == (other.valueMin, other.valueMax)
+
+
+def _salary_in(text: str | None, place: Place) -> BaseSalary | None:
     raw = one_line(_ZERO_WIDTH.sub("", text or ""))
     if not raw or len(raw) > MAX_SALARY_LENGTH:
         return None
@@ -248,6 +316,10 @@ def _formatted(value: Decimal) -> str:
 #: Greatest distance from the heading, in elements.
 NEAR: Final = 80
 MAX_LENGTH: Final = 50
+#: Greatest distance, and length, of a line of facts of which one part is the date.
+BESIDE: Final = 12
+MAX_FACTS: Final = 120
+_PARTS: Final = re.compile(r"\s*[|｜•·‧]\s*")
 MAX_LINES: Final = 5_000
 
 _RELATIVE: Final = _VOCABULARY.pattern("relative_date", re.IGNORECASE)
@@ -257,19 +329,23 @@ _DAYS: Final = ("d", "tag", "jour", "giorn")
 
 
 def is_relative_date(text: str) -> bool:
-    """Return whether a text is the age of a job and nothing else: ``2 weeks ago``."""
-    return len(text) <= MAX_LENGTH and _RELATIVE.fullmatch(text) is not None
+    """Return whether a text is the age of a job and nothing else: ``2 weeks ago``, not ``40 hours``."""
+    match = _RELATIVE.fullmatch(text) if len(text) <= MAX_LENGTH else None
+    if match is None or not match["unit"] or match["unit"].lower() == "d":
+        return match is not None
+    # A number and a unit alone are as often hours of work or days of leave; "3d" is an age.
+    return letters_of(text) != letters_of(match["number"] + match["unit"])
 
 
 def relative_date(focus: Focus) -> Date | None:
     """Return the date of the line by the heading that is one, nearest first; without a day, the line alone counts."""
     best: tuple[int, str] | None = None
     for node, text in focus.lines(NEAR // 4, NEAR)[:MAX_LINES]:
-        distance = focus.distance(node)
-        if len(text) > MAX_LENGTH or (best and abs(distance) >= best[0]):
-            continue
-        if _RELATIVE.fullmatch(text) and not focus.elsewhere(node):
-            best = (abs(distance), text)
+        distance = abs(focus.distance(node))
+        parts = _PARTS.split(text) if distance <= BESIDE and len(text) <= MAX_FACTS else [text]
+        found = next((part for part in parts if is_relative_date(part)), None)
+        if found and (best is None or distance < best[0]) and not focus.elsewhere(node):
+            best = (distance, found)
     if best is None:
         return None
     return Date(_day(best[1]) or "", best[1])

@@ -34,6 +34,21 @@ def posting(lines: str, site: str, *, lang: str = "en", path: str = "/job/12", m
         ("HospoJobs", "<h2>Your New Role</h2><ul><li>Serve guests</li><li>Sell ice</li></ul>", ""),
         ("HospoJobs", "<p>New York · Full-time</p>", ""),
         ("HospoJobs", "<p>San Jose · Costa Rica</p>", ""),
+        ("HospoJobs", "<p>Kitchen Operations | Leeds | Full-time</p>", ""),
+        ("HospoJobs", "<p>Technischer Dienst · Ulm · Vollzeit</p>", ""),
+        ("HospoJobs", "<p>Ressources humaines | Lyon | CDI</p>", ""),
+        ("HospoJobs", "<p>Atención al Cliente · Sevilla</p>", ""),
+        ("HospoJobs", "<p>Afdeling Keuken · Utrecht</p>", ""),
+        ("HospoJobs", "<p class=job-department>Rooms Division | Leeds</p>", ""),
+        ("HospoJobs", "<p>Guest Happiness | Leeds</p>", "You work in guest happiness. "),
+        ("HospoJobs", "<h3>Food and Beverage</h3><p>Leeds · Full-time</p>", ""),
+        ("HospoJobs", "<p>San Francisco · California</p>", ""),
+        ("HospoJobs", "<p>New York · Boston</p>", ""),
+        ("HospoJobs", "<p>Bad Tölz · Bayern</p>", ""),
+        ("HospoJobs", "<p>Den Haag · Zuid-Holland</p>", ""),
+        ("HospoJobs", "<p>Frankfurt am Main · Darmstadt</p>", ""),
+        ("HospoJobs", "<p>at Leeds City Centre · Full-time</p>", ""),
+        ("HospoJobs", "<p>Gare du Nord · Paris</p>", ""),
         ("Acme", "<p>Customer Service · Berlin</p>", ""),
         ("Acme Careers", "<p>Customer Service · Berlin</p>", ""),
     ],
@@ -57,6 +72,13 @@ def test_the_name_of_a_site_is_the_employer_on_its_page_of_careers_or_where_the_
     ("lang", "site", "lines", "name", "place"),
     [
         ("en", "HospoJobs", "<h3>Grind House Coffee</h3><p>Melbourne VIC · Casual</p>", "Grind House Coffee", None),
+        ("en", "HospoJobs", "<p>The Copper Kettle | Leeds | Full-time</p>", "The Copper Kettle", "Leeds"),
+        ("en", "HospoJobs", "<p>Kitchen Operations Ltd | Leeds</p>", "Kitchen Operations Ltd", "Leeds"),
+        ("en", "HospoJobs", "<p>Sales Kettle Works | Leeds</p>", "Sales Kettle Works", "Leeds"),
+        ("en", "HospoJobs", "<p>St Anne's Hospital | Leeds</p>", "St Anne's Hospital", "Leeds"),
+        ("en", "HospoJobs", "<p>New Harvest Kitchen | Leeds</p>", "New Harvest Kitchen", "Leeds"),
+        ("de", "HospoJobs", "<p>Zum Goldenen Hirsch | Berlin | Teilzeit</p>", "Zum Goldenen Hirsch", "Berlin"),
+        ("de", "HospoJobs", "<p>Gasthof am See · Lindau</p>", "Gasthof am See", "Lindau"),
         ("en", "HospoJobs", "<p>Grind House Coffee – Melbourne</p>", "Grind House Coffee", "Melbourne"),
         ("en", "Shiftly", "<p>at Grind House Coffee in Melbourne</p>", "Grind House Coffee", "Melbourne"),
         ("en", "Shiftly", "<p>at Grind House Coffee, Melbourne</p>", "Grind House Coffee", "Melbourne"),
@@ -134,4 +156,27 @@ def test_the_title_of_a_job_without_its_additions_is_no_employer(
     )
     item = extract("jobPosting", page, f"https://www.example.com{path}")
     assert item["jobTitle"] == heading
+    assert (item.get("hiringOrganization") or {}).get("name") == name
+
+
+@pytest.mark.parametrize(
+    ("lang", "heading", "name"),
+    [
+        ("en", "Head Chef at Leeds City Centre", None),
+        ("en", "Barista at Gatwick North Terminal", None),
+        ("en", "Barista at London Bridge Station", None),
+        ("de", "Koch bei Ulm Innenstadt", None),
+        ("fr", "Serveur chez Gare de Lyon", None),
+        ("en", "Barista at Gatwick Airport Ltd", "Gatwick Airport Ltd"),
+        ("en", "Cook at Leeds City Council", "Leeds City Council"),
+        ("en", "Cook at Station Hotel", "Station Hotel"),
+        ("en", "Baker at High Street Bakery", "High Street Bakery"),
+        ("de", "Koch bei Gasthof Krone", "Gasthof Krone"),
+        ("fr", "Serveur chez Café de la Gare", "Café de la Gare"),
+    ],
+)
+def test_a_part_of_a_town_behind_at_is_no_employer(lang: str, heading: str, name: str | None) -> None:
+    title = f"<html lang={lang}><title>{heading} | HospoJobs</title><header><a href=/>HospoJobs</a></header>"
+    page = f"{title}<main><h1>{heading}</h1><p>{PROSE}</p></main>"
+    item = extract("jobPosting", page, "https://www.example.com/job/12")
     assert (item.get("hiringOrganization") or {}).get("name") == name

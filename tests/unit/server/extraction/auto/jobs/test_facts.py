@@ -1,10 +1,12 @@
 """Lines of facts by the heading of a job: dates, places and kinds of work between bars and dots."""
 
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
+from scrapy_ext.server.extraction.auto.jobs.terms import remote_status
 
 PROSE = (
     "Serve coffee to a busy crowd from six in the morning. Our shop in Leeds opens early, and the bench is yours. " * 2
@@ -126,3 +128,145 @@ def test_a_date_after_the_last_day_is_not_that_of_publication() -> None:
     item = posting("<p>20 May 2026</p><p>Closing date: 15 May 2026</p>")
     assert item["validThrough"][:10] == "2026-05-15"
     assert "datePublished" not in item
+
+
+@pytest.mark.parametrize(
+    ("lang", "line"),
+    [
+        ("en-GB", "Grind House Ltd · 12 May 2026 · Leeds"),
+        ("de", "Gasthof Krone GmbH | 12.05.2026 | Ulm"),
+        ("fr", "Chez Lucette SARL · 12 mai 2026 · Lyon"),
+        ("en-GB", "Ref 2026/114 · 12 May 2026 · Leeds"),
+    ],
+)
+def test_the_only_date_between_other_facts_is_that_of_publication(lang: str, line: str) -> None:
+    assert posting(f"<p>{line}</p>", lang)["datePublished"][:10] == "2026-05-12"
+
+
+@pytest.mark.parametrize(
+    ("lang", "line"),
+    [
+        ("en-GB", "<p>Grind House Ltd · 12 May 2131 · Leeds</p>"),
+        ("en-GB", "<p><time datetime=2131-05-12>12 May 2131</time></p>"),
+        ("en-GB", "<p>Leeds · 1 May 2026 · 30 June 2026</p>"),
+        ("en-GB", "<p>1 May 2026 – 30 June 2026</p>"),
+        ("en-GB", "<p><time datetime=2026-05-01>1 May</time> – <time datetime=2026-06-30>30 June 2026</time></p>"),
+        ("de", "<p><span>01.05.2026</span> <span>30.06.2026</span></p>"),
+        ("de", "<p>Ulm · 01.05.2026 bis 30.06.2026</p>"),
+        ("de", "<p>Gasthof Krone · ab 12.05.2026 · Ulm</p>"),
+        ("fr", "<p>CDD du 1 mai 2026 au 30 juin 2026</p>"),
+        ("nl", "<p>1 mei 2026 t/m 30 juni 2026</p>"),
+        ("es", "<p>1 de mayo de 2026 al 30 de junio de 2026</p>"),
+    ],
+)
+def test_a_day_to_come_and_a_period_are_not_the_publication(lang: str, line: str) -> None:
+    assert "datePublished" not in posting(line, lang)
+
+
+@pytest.mark.parametrize("line", ["Leeds · Posted 3 days ago", "Grind House | Leeds | 3 days ago"])
+def test_the_age_of_a_job_may_be_a_part_of_a_line(line: str) -> None:
+    day = datetime.now(timezone.utc).date() - timedelta(days=3)
+    assert posting(f"<p>{line}</p>")["datePublished"][:10] == day.isoformat()
+
+
+@pytest.mark.parametrize(
+    "line", ["Leeds | 40 hours", "Leeds | 5 days", "<span>38 Stunden</span>", "Leeds | 30 days holiday"]
+)
+def test_hours_of_work_and_days_of_leave_are_no_age_of_a_job(line: str) -> None:
+    assert "datePublished" not in posting(f"<p>{line}</p>")
+
+
+@pytest.mark.parametrize(
+    ("lang", "line", "kind"),
+    [
+        ("en-GB", "Grind House | Leeds | Full-time", "Full-time"),
+        ("de", "Gasthof am See · Lindau · Vollzeit", "Full-time"),
+        ("fr", "Direction des achats | Lyon | CDI", "Permanent"),
+        ("en-GB", "Contract chefs | Part of the team", None),
+    ],
+)
+def test_the_type_of_employment_may_be_a_part_of_a_line(lang: str, line: str, kind: str | None) -> None:
+    assert posting(f"<p>{line}</p>", lang).get("employmentType") == kind
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "raw"),
+    [
+        ("en-GB", "Leeds · Full-time · £30,000 - £35,000 a year", "£30,000 - £35,000 a year"),
+        ("en-GB", "Leeds – £30,000–£35,000 a year – Full-time", "£30,000–£35,000 a year"),
+        ("en-GB", "Leeds | Up to £30,000 per annum | Full-time", "Up to £30,000 per annum"),
+        ("en-GB", "£30,000 a year | Bonus £2,000", "£30,000 a year"),
+        ("en-GB", "Salary: £30,000 to £35,000 per annum", "£30,000 to £35,000 per annum"),
+        ("en-GB", "£30,000 per annum plus bonus", "£30,000 per annum plus bonus"),
+        ("de", "Ulm · ab 3.200 € brutto pro Monat · Vollzeit", "ab 3.200 € brutto pro Monat"),
+        ("es", "Sevilla | 1.200 € - 1.400 € al mes | Jornada completa", "1.200 € - 1.400 € al mes"),
+        ("nl", "Utrecht | Salaris: € 2.500 - € 3.000 per maand | Fulltime", "€ 2.500 - € 3.000 per maand"),
+        ("pl", "Gdynia | 6 000 – 7 500 zł brutto / mies.", "6 000 – 7 500 zł brutto / mies."),
+        (
+            "en-US",
+            "The salary range for this role is $60,000 - $75,000 per year, depending on skill.",
+            "$60,000 - $75,000 per year",
+        ),
+        ("en-US", "The hourly wage is $18.50 to $21.00 for this job.", "hourly wage is $18.50 to $21.00"),
+        (
+            "fr",
+            "Le salaire est compris entre 24 000 € et 28 000 € par an selon l'expérience.",
+            "24 000 € et 28 000 € par an",
+        ),
+    ],
+)
+def test_the_raw_salary_is_its_part_of_a_line_or_sentence(lang: str, text: str, raw: str) -> None:
+    assert posting(f"<p>{text}</p>", lang)["baseSalary"]["raw"] == raw
+
+
+@pytest.mark.parametrize(
+    ("place", "status"),
+    [
+        ("Berlin or remote", None),
+        ("Remote or Berlin", None),
+        ("New York or San Francisco or fully remote", None),
+        ("Berlin oder Remote", None),
+        ("Paris ou télétravail", None),
+        ("Madrid o remoto", None),
+        ("Utrecht of remote", None),
+        ("On-site or remote", None),
+        ("Berlin / Remote", None),
+        ("Leeds; Remote", None),
+        ("Remote possible", None),
+        ("Homeoffice möglich", None),
+        ("Télétravail possible", None),
+        ("Thuiswerken mogelijk", None),
+        ("Remote", "remote"),
+        ("Berlin, Remote", "remote"),
+        ("Remote, UK or Ireland", "remote"),
+        ("Remote (Berlin or Munich)", "remote"),
+        ("Remote in Germany or France", "remote"),
+        ("Remote or work from home", "remote"),
+        ("Remote or anywhere", "remote"),
+        ("Germany / Remote", "remote"),
+        ("Remote; United States", "remote"),
+        ("Remote/Home Office", "remote"),
+        ("Remote or hybrid", "hybrid"),
+        ("Partially remote", "hybrid"),
+    ],
+)
+def test_remote_work_beside_another_place_is_a_choice(place: str, status: str | None) -> None:
+    item = posting(f"<dl><dt>Location</dt><dd>{place}</dd></dl>")
+    assert item.get("remoteStatus") == status
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("Remote working", "remote"),
+        ("Hybrid working", "hybrid"),
+        ("Hybrid or remote", "hybrid"),
+        ("Home Office Furniture", None),
+        ("Remote jobs", None),
+        ("Remote or relocate", None),
+        ("Office or remote", None),
+    ],
+)
+def test_words_for_work_beside_a_kind_of_it_are_no_other_subject(text: str, status: str | None) -> None:
+    assert remote_status(text, whole=True) == status
+    assert posting(f"<p>Leeds | {text} | Full-time</p>").get("remoteStatus") == status
