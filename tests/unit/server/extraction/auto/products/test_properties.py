@@ -78,6 +78,8 @@ def test_terms_that_fold_a_part_in_and_out_are_no_properties() -> None:
     for part in (f"<dl>{terms}</dl>", f"<dl><dt>Power <button>?</button></dt><dd>2200 W</dd></dl>{table}"):
         found = product(part)["additionalProperties"]
         assert sorted({(each["name"], each["value"]) for each in found}) == [("Power", "2200 W"), ("Weight", "1.2 kg")]
+
+
 def table(*rows: tuple[str, str]) -> str:
     return "<table>" + "".join(f"<tr><td>{label}</td><td>{value}</td></tr>" for label, value in rows) + "</table>"
 
