@@ -15,7 +15,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.articles.prose import BLOCKS
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
-from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of
+from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of, is_phrase_of_date
 from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, code_text, joined, letters_of
 from scrapy_ext.server.extraction.auto.page.urls import site_of
@@ -426,7 +426,7 @@ def _is_head_line(run: TextRun, below: list[TextRun]) -> bool:
     text = run.text
     if len(text) > MAX_HEAD_LENGTH or run.tag in HEADINGS:
         return False
-    if is_mostly_date(text) or run.linked >= ALL_LINKS * len(text):
+    if run.linked >= ALL_LINKS * len(text) or (is_mostly_date(text) and not is_phrase_of_date(text)):
         return True
     if below and facts_of(text) is not None:
         return True

@@ -61,6 +61,7 @@ _TITLE_AFTER_COMMA = _VOCABULARY.pattern("title_after_comma", re.IGNORECASE)
 _TITLE, _OF_PICTURES = _VOCABULARY.patterns("title", "of_pictures", flags=re.IGNORECASE)
 _VAGUE_LABEL, _PICTURE_CREDIT = _VOCABULARY.patterns("vague_label", "picture_credit", flags=re.IGNORECASE)
 _DATED_LEADING = _VOCABULARY.pattern("dated_leading")
+_VENUE, _PUBLIC_BODY, _EVENT = _VOCABULARY.patterns("venue", "public_body", "event", flags=re.IGNORECASE)
 _OFFICE, _NO_NAME, _AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
 _IN_PLACE = _VOCABULARY.pattern("in_place")
 _MAIL, _HANDLE = _VOCABULARY.patterns("mail", "handle")
@@ -75,6 +76,7 @@ _DIGIT = re.compile(r"\d")
 #: The end of a sentence, not of an abbreviation.
 _FULL_STOP = re.compile(r"(?<=[^\W\d_]{3})(?<!\bInc)(?<!\bLtd)(?<!\bPty)(?<!\bEsq)(?<!\bCorp)(?<!\bBros)\.$")
 _BETWEEN_FACTS = re.compile(r"[|·•]")
+_BEHIND_NAME = re.compile(r"[,(|]|\s[–—-]\s|\s(?:at|of the|from the)\s")
 _COLON = re.compile("[:：]")
 _BRACKETED = re.compile(r"[〔【［\[（(][^〕】］\]）)]{4,60}[〕】］\]）)]")
 
@@ -194,6 +196,8 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
     raw = node_text(node, MAX_TEXT_LENGTH)
     if len(raw) >= MAX_TEXT_LENGTH:
         return []
+    if _is_of_event(raw):
+        return []
     links = [node] if node.tag == "a" else list(node.iter("a"))[:MAX_AUTHORS]
     profiles = {node_text(link, MAX_NAME_LENGTH).casefold(): page.link(link.get("href")) for link in links}
     # What stands behind a dash is the medium.
@@ -205,6 +209,14 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
     if _VAGUE.search(page.names(node)):
         names = [name for name in names if _words_of(name) > 1 or is_wide(name[0]) or _AGENCY.fullmatch(name)]
     return [Author(name=name, nameRaw=raw, url=profiles.get(name.casefold())) for name in names]
+
+
+def _is_of_event(line: str) -> bool:
+    """Return whether a line says where or when something takes place: ``Concert, Town Hall, 3 May 2024``."""
+    place = words_before_date(line) if _DIGIT.search(line) else None
+    if place is None or _NAMED_LEADING.match(line):
+        return False
+    return _EVENT.match(line) is not None or _VENUE.search(_BEHIND_NAME.split(place, 1)[0]) is not None
 
 
 def _words_of(name: str) -> int:
@@ -260,7 +272,8 @@ def names_of_line(text: str) -> list[str]:
 def behind_date(text: str) -> str:
     """Return the names behind the day of publication in a line: ``Posted on May 3, 2024 by Jane Doe``; else nothing.
 
-    A day behind another word is that of something else: ``Adopted on May 3, 2024 by the Council``.
+    A day behind another word is that of something else: ``Adopted on May 3, 2024 by the Council``. So may a bare day be
+    that stands before a public body or a venue.
     """
     # Most lines have no such word behind a number, and this is found much faster than that they have no date.
     likely = len(text) <= MAX_LINE_LENGTH and _BEHIND_NUMBER.search(text) is not None
@@ -273,7 +286,14 @@ def behind_date(text: str) -> str:
     label = words_before_date(match["day"])
     if label is None or not is_mostly_date(match["day"].removeprefix(label)):
         return ""
-    return names if not label or _PUBLISHED_WORD.fullmatch(label) else ""
+    if not label:
+        # Behind a comma is the employer of a person.
+        return "" if _is_institution(_BEHIND_NAME.split(names, 1)[0]) else names
+    return names if _PUBLISHED_WORD.fullmatch(label) else ""
+
+
+def _is_institution(name: str) -> bool:
+    return _PUBLIC_BODY.search(name) is not None or _VENUE.search(name) is not None
 
 
 def _of_name(word: str) -> bool:
@@ -337,6 +357,8 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
             continue
         if names and _DIGIT.search(part):
             continue  # A date, or the number of others.
+        if names and shown and _is_institution(part):
+            continue  # The employer of a person.
         name = _without_title(part)
         if shown:
             name = _FULL_STOP.sub("", name)
