@@ -9,7 +9,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, words_before_date
+from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, is_mostly_date, words_before_date
 from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of
 from scrapy_ext.server.extraction.auto.items import Author
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
@@ -38,6 +38,8 @@ BOX_STEPS: Final = 4
 MAX_BESIDE: Final = 5
 #: Most words of a name that the text shows.
 MAX_WORDS: Final = 6
+#: Most words of a name in a line that nothing names.
+MAX_LINE_WORDS: Final = 4
 #: By how many elements a link to the author is nearer than a box around it.
 LINK_BONUS: Final = 20
 
@@ -63,6 +65,7 @@ _VAGUE_LABEL, _PICTURE_CREDIT = _VOCABULARY.patterns("vague_label", "picture_cre
 _DATED_LEADING = _VOCABULARY.pattern("dated_leading")
 _VENUE, _PUBLIC_BODY, _EVENT = _VOCABULARY.patterns("venue", "public_body", "event", flags=re.IGNORECASE)
 _OFFICE, _NO_NAME, _AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
+_DESK = _VOCABULARY.pattern("desk", re.IGNORECASE)
 _IN_PLACE = _VOCABULARY.pattern("in_place")
 _MAIL, _HANDLE = _VOCABULARY.patterns("mail", "handle")
 _HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han_author", "han_between")
@@ -71,11 +74,13 @@ _PARTICLES: Final = frozenset(_VOCABULARY.words("particles"))
 _TEXT_BY = re.compile(r"te(?:x|ks)ti?\s+(?!(?:av|af|von|by)\s)", re.IGNORECASE)
 _BEHIND_NUMBER = re.compile(r"\d\D*\b(?:by|von|par|por|door|av|af)\b", re.IGNORECASE)
 _PUBLISHED_WORD = load_vocabulary("dates").pattern("published_word", re.IGNORECASE)
+_ABOUT_TEXT = load_vocabulary("dates").pattern("about_text", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 #: The end of a sentence, not of an abbreviation.
 _FULL_STOP = re.compile(r"(?<=[^\W\d_]{3})(?<!\bInc)(?<!\bLtd)(?<!\bPty)(?<!\bEsq)(?<!\bCorp)(?<!\bBros)\.$")
 _BETWEEN_FACTS = re.compile(r"[|·•]")
+_READING = re.compile(r"(?<=[\u3400-\u9fff々])\s?[(（][\u3041-\u30ff\s・]{1,20}[)）]")
 _BEHIND_NAME = re.compile(r"[,(|]|\s[–—-]\s|\s(?:at|of the|from the)\s")
 _COLON = re.compile("[:：]")
 _BRACKETED = re.compile(r"[〔【［\[（(][^〕】］\]）)]{4,60}[〕】］\]）)]")
@@ -208,7 +213,8 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
     ]
     if _VAGUE.search(page.names(node)):
         names = [name for name in names if _words_of(name) > 1 or is_wide(name[0]) or _AGENCY.fullmatch(name)]
-    return [Author(name=name, nameRaw=raw, url=profiles.get(name.casefold())) for name in names]
+    said = part_with(raw, names)
+    return [Author(name=name, nameRaw=said, url=profiles.get(name.casefold())) for name in names]
 
 
 def _is_of_event(line: str) -> bool:
@@ -233,6 +239,7 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
     begin = focus.text_begins(NEAR // 2)
     for place, (node, line) in enumerate(page.lines):
         # In brackets, a byline begins the text: "〔記者王大文／台北報導〕".
+        line = _without_readings(line)
         bracketed = _BRACKETED.match(line)
         text = bracketed.group() if bracketed else byline_in(line) or line
         if len(text) > MAX_LINE_LENGTH:
@@ -246,7 +253,7 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
             continue
         if (in_han or leading is not None) and abs(focus.distance(node)) <= NEAR // 2:
             found = names_in(text, leading or _LEADING, shown=True)
-            names = [name for name in found if (in_han or _begins_name(name, text)) and _words_of(name) <= 4]
+            names = [name for name in found if (in_han or _begins_name(name, text)) and _words_of(name) <= MAX_LINE_WORDS]
             if names and not (focus.elsewhere(node) or focus.in_card(node) or focus.in_comments(node)):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
@@ -266,7 +273,25 @@ def names_of_line(text: str) -> list[str]:
         return []
     # Behind a comma is the medium or a degree.
     names = [name.partition(",")[0] for name in names_in(text, _LINE_LEADING, shown=True)]
-    return names if all(2 <= len(name.split()) <= 4 and all(map(_of_name, name.split())) for name in names) else []
+    return names if all(map(_is_whole_name, names)) else []
+
+
+def part_with(line: str, names: list[str]) -> str:
+    """Return the part of a line of facts, between bars or dots, that has all of the names; else the line."""
+    parts = (part.strip() for part in _BETWEEN_FACTS.split(line))
+    return next((part for part in parts if all(name in part for name in names)), line)
+
+
+def name_before_date(text: str) -> str:
+    """Return the name before the date of a line with little else; nothing where that is a word for the publication."""
+    date = WRITTEN.search(text)
+    before = text[: date.start()].strip(" ,|·•–—-") if date else ""
+    return "" if _ABOUT_TEXT.match(before) or not (_is_whole_name(before) or names_of_line(before)) else before
+
+
+def _is_whole_name(name: str) -> bool:
+    words = name.split()
+    return 2 <= len(words) <= MAX_LINE_WORDS and (all(map(_of_name, words)) or _DESK.fullmatch(name) is not None)
 
 
 def behind_date(text: str) -> str:
@@ -307,7 +332,7 @@ def _has_credit(page: Page, place: int) -> bool:
 
 def _begins_name(name: str, line: str) -> bool:
     """Return whether a text begins as a name; in scripts without capitals only behind a colon."""
-    return name[:1].isupper() or (not name[:1].islower() and _COLON.search(line[:MAX_LABEL_LENGTH]) is not None)
+    return name[:1].isupper() or _DESK.fullmatch(name) is not None or (not name[:1].islower() and _COLON.search(line[:MAX_LABEL_LENGTH]) is not None)
 
 
 def _of_signature(page: Page, focus: Focus) -> list[Author]:
@@ -332,6 +357,7 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
     """
     if "://" in raw:
         return []
+    raw = _without_readings(raw)
     if not raw.isascii() and (in_han := _in_han_byline(one_line(raw)[:MAX_TEXT_LENGTH])):
         return in_han
     if shown:
@@ -386,6 +412,11 @@ def _without_titles(parts: list[str]) -> list[str]:
         elif names and _OF_PICTURES.search(part):
             names.pop()
     return names
+
+
+def _without_readings(text: str) -> str:
+    """Return a line without the readings of Han signs in kana: ``山田(やまだ)太郎``."""
+    return text if text.isascii() else _READING.sub("", text)
 
 
 def _in_han_byline(text: str) -> list[str]:
