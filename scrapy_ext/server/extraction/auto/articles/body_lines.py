@@ -218,6 +218,9 @@ _ASIDE = _VOCABULARY.pattern("aside")
 #: Short lines that lead to other things; the lines below them are left out as well.
 _TURN = _VOCABULARY.pattern("turn")
 
+#: Lines below the text of a newsletter, which ends there.
+_OF_MAIL = _VOCABULARY.pattern("of_mail")
+
 _LEADS_ON = _VOCABULARY.pattern("leads_on", re.IGNORECASE)
 
 #: Short lines above the comments of readers.
@@ -390,13 +393,18 @@ def _end_at_turn(runs: list[TextRun], kept: list[bool]) -> None:
     seen = 0
     for position, run in enumerate(runs):
         line = run.text.casefold().strip(_END_SIGNS) if len(run.text) <= MAX_TURN_LENGTH else ""
-        to_talk = bool(line and _TALK.fullmatch(line))
+        to_talk = bool(line and _TALK.fullmatch(line)) or _is_of_mail(run)
         if to_talk or (line and _TURN.fullmatch(line)):
             kept[position] = False
             if seen >= LATE * whole and (to_talk or whole - seen <= TOO_MUCH * whole):
                 kept[position:] = [False] * (len(runs) - position)
                 return
         seen += prose[position]
+
+
+def _is_of_mail(run: TextRun) -> bool:
+    """Return whether a line says why a letter was sent, or how to get no more: it has a link for that."""
+    return bool(run.linked) and len(run.text) <= MAX_PHRASE_LENGTH and _OF_MAIL.match(run.text.casefold()) is not None
 
 
 def _leave_out_headings(runs: list[TextRun], kept: list[bool]) -> None:

@@ -66,6 +66,7 @@ _DATED_LEADING = _VOCABULARY.pattern("dated_leading")
 _VENUE, _PUBLIC_BODY, _EVENT = _VOCABULARY.patterns("venue", "public_body", "event", flags=re.IGNORECASE)
 _OFFICE, _NO_NAME, _AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
 _DESK = _VOCABULARY.pattern("desk", re.IGNORECASE)
+_WEEKDAY = _VOCABULARY.pattern("weekdays")
 _IN_PLACE = _VOCABULARY.pattern("in_place")
 _MAIL, _HANDLE = _VOCABULARY.patterns("mail", "handle")
 _HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han_author", "han_between")
@@ -331,8 +332,21 @@ def _has_credit(page: Page, place: int) -> bool:
 
 
 def _begins_name(name: str, line: str) -> bool:
-    """Return whether a text begins as a name; in scripts without capitals only behind a colon."""
+    """Return whether a text begins as a name; in scripts without capitals only behind a colon or before a date."""
+    if not name[:1].islower() and not name[:1].isupper() and is_before_date(name, line):
+        return True
     return name[:1].isupper() or _DESK.fullmatch(name) is not None or (not name[:1].islower() and _COLON.search(line[:MAX_LABEL_LENGTH]) is not None)
+
+
+def is_before_date(name: str, line: str) -> bool:
+    """Return whether a line has only the words "by", a name of several words, a word for the publication and a day."""
+    before = words_before_date(line)
+    if before is None or not 2 <= len(name.split()) <= MAX_LINE_WORDS or name not in before:
+        return False
+    first, _, last = before.partition(name)
+    last = last.strip(" ,")
+    is_of_date = not last or (_PUBLISHED_WORD.fullmatch(last) or _WEEKDAY.fullmatch(last)) is not None
+    return len(first) <= MAX_LABEL_LENGTH and is_of_date
 
 
 def _of_signature(page: Page, focus: Focus) -> list[Author]:

@@ -360,9 +360,14 @@ _ASCII_DIGITS: Final = {
 _DIRECTIONS: Final = dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " ")
 
 
+#: The form of the C library, in archives of mail: ``Fri May 3 10:15:00 UTC 2024``.
+_C_TIME = re.compile(rf"\b({_DAY_NAME}\s+[a-z]{{3}}\s+\d\d?)(\s\d\d:\d\d:\d\d(?:\s[a-z]{{3,4}})?)(\s{_YEAR})\b", re.IGNORECASE)
+
+
 def in_ascii_digits(text: str) -> str:
-    """Return a text of the same length with the digits of all scripts as those of ASCII."""
-    return text if text.isascii() else text.translate(_ASCII_DIGITS)
+    """Return a text of the same length with the digits of all scripts as those of ASCII, and no time within a date."""
+    text = text if text.isascii() else text.translate(_ASCII_DIGITS)
+    return _C_TIME.sub(r"\1\3\2", text) if text.count(":") > 1 else text
 
 
 def _formatted(moment: datetime) -> str:

@@ -27,6 +27,8 @@ MAX_PARTICLE_LENGTH: Final = 3
 _ABOUT_TEXT = load_vocabulary("dates").pattern("about_text", re.IGNORECASE)
 _BY = load_vocabulary("authors").pattern("line_leading", re.IGNORECASE)
 
+_PUBLISHED_AT_END = re.compile(rf"(?<=\S)\s+(?:{load_vocabulary('dates').text('published_word')})$", re.IGNORECASE)
+
 _BETWEEN = re.compile(r"\s*[|¦·•●∙»/]\s*|\s+[–—-]\s+|[\t\u3000]+")
 _BORDER: Final = " ,()[]–—-"
 _DIGIT = re.compile(r"\d")
@@ -46,6 +48,7 @@ def facts_of(text: str) -> list[str] | None:
         return None
     before, behind, is_dated = _around_date(text)
     label = before if is_dated and len(before) <= MAX_LABEL_LENGTH and not _BETWEEN.search(before) else ""
+    before = _PUBLISHED_AT_END.sub("", before)
     parts = [part for each in (before, behind) for part in _parts_of(each)] if not label else _parts_of(behind)
     if any(len(part) > MAX_PART_LENGTH for part in parts):
         return None
@@ -95,6 +98,9 @@ def _may_be_name(text: str) -> bool:
     if is_wide(text[:1]):
         return len(text) <= MAX_WIDE_LENGTH
     names = (text, _WORD_BEFORE.sub("", text, count=1))
+    if not text[0].isupper() and not text[0].islower():
+        # In scripts without capitals, only words such as "by" tell names.
+        return (by := _BY.match(text)) is not None and 0 < len(text[by.end() :].split()) < MAX_NAME_WORDS
     return any(_is_name(name) for name in names)
 
 
