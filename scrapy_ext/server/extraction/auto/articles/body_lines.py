@@ -255,6 +255,9 @@ MAX_HEAD_WORDS: Final = 5
 #: The share of the prose above a heading that must be below it: less is a teaser above the text of another article.
 BELOW: Final = 0.3
 
+#: The least number of headings of one level that are sentences.
+FEWEST_CAPTIONS: Final = 3
+
 #: Lines without any are ornaments; agencies put lines of underscores between parts of a text.
 _SIGN = re.compile(r"\w")
 _LETTER = re.compile(r"[^\W_]")
@@ -410,14 +413,30 @@ def _is_of_mail(run: TextRun) -> bool:
 def _leave_out_headings(runs: list[TextRun], kept: list[bool]) -> None:
     """Leave out headings with no line left below them, and those at the end."""
     next_kept: TextRun | None = None
+    captions = _captions_in_headings(runs)
     for position in range(len(runs) - 1, -1, -1):
         run = runs[position]
         if kept[position] and run.tag in HEADINGS:
             emptied = position + 1 < len(runs) and not kept[position + 1]
             is_last_of_its_part = next_kept is None or (next_kept.tag in HEADINGS and next_kept.tag <= run.tag)
-            kept[position] = not (next_kept is None or (emptied and is_last_of_its_part))
+            dropped = next_kept is None or (emptied and is_last_of_its_part)
+            kept[position] = not dropped or position in captions
         if kept[position]:
             next_kept = run
+
+
+def _captions_in_headings(runs: list[TextRun]) -> set[int]:
+    """Return the positions of headings of one level that are sentences, as those of a list of pictures are."""
+    by_tag: dict[str, list[int]] = {}
+    for position, run in enumerate(runs):
+        if _is_sentence_in_heading(run):
+            by_tag.setdefault(run.tag, []).append(position)
+    return {position for positions in by_tag.values() if len(positions) >= FEWEST_CAPTIONS for position in positions}
+
+
+def _is_sentence_in_heading(run: TextRun) -> bool:
+    is_sentence = run.text.endswith((".", "。")) and not run.text.endswith("..")
+    return run.tag in HEADINGS and is_sentence and len(run.text) >= MIN_PROSE and not run.linked
 
 
 def _trimmed(runs: list[TextRun]) -> list[TextRun]:
@@ -454,9 +473,9 @@ def _is_tail_line(run: TextRun) -> bool:
         return False
     if not _LETTER.search(text):
         return True
-    if is_mostly_date(text) or run.linked >= ALL_LINKS * len(text) or run.tag in HEADINGS:
+    if is_mostly_date(text) or run.linked >= ALL_LINKS * len(text):
         return True
-    return _is_of_agency(text)
+    return (run.tag in HEADINGS and not _is_sentence_in_heading(run)) or _is_of_agency(text)
 
 
 def _is_of_agency(text: str) -> bool:

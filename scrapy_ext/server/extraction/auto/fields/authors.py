@@ -238,9 +238,9 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
     vague = _VAGUE_LABEL if page.language in (None, "", "en") else None
     # Behind the text, such a line is one of a comment.
     begin = focus.text_begins(NEAR // 2)
-    for place, (node, line) in enumerate(page.lines):
+    for place, (node, said) in enumerate(page.lines):
+        line = _without_readings(said)
         # In brackets, a byline begins the text: "〔記者王大文／台北報導〕".
-        line = _without_readings(line)
         bracketed = _BRACKETED.match(line)
         text = bracketed.group() if bracketed else byline_in(line) or line
         if len(text) > MAX_LINE_LENGTH:
@@ -254,7 +254,9 @@ def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
             continue
         if (in_han or leading is not None) and abs(focus.distance(node)) <= NEAR // 2:
             found = names_in(text, leading or _LEADING, shown=True)
-            names = [name for name in found if (in_han or _begins_name(name, text)) and _words_of(name) <= MAX_LINE_WORDS]
+            names = [
+                name for name in found if (in_han or _begins_name(name, text)) and _words_of(name) <= MAX_LINE_WORDS
+            ]
             if names and not (focus.elsewhere(node) or focus.in_card(node) or focus.in_comments(node)):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
@@ -333,12 +335,13 @@ def _has_credit(page: Page, place: int) -> bool:
 
 def _begins_name(name: str, line: str) -> bool:
     """Return whether a text begins as a name; in scripts without capitals only behind a colon or before a date."""
-    if not name[:1].islower() and not name[:1].isupper() and is_before_date(name, line):
+    if name[:1].isupper() or _DESK.fullmatch(name):
         return True
-    return name[:1].isupper() or _DESK.fullmatch(name) is not None or (not name[:1].islower() and _COLON.search(line[:MAX_LABEL_LENGTH]) is not None)
+    is_labelled = _COLON.search(line[:MAX_LABEL_LENGTH]) is not None
+    return not name[:1].islower() and (is_labelled or _is_before_date(name, line))
 
 
-def is_before_date(name: str, line: str) -> bool:
+def _is_before_date(name: str, line: str) -> bool:
     """Return whether a line has only the words "by", a name of several words, a word for the publication and a day."""
     before = words_before_date(line)
     if before is None or not 2 <= len(name.split()) <= MAX_LINE_WORDS or name not in before:
@@ -369,9 +372,7 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
 
     ``leading`` matches the words before them. Only ``shown`` bylines have the places of reporters behind names.
     """
-    if "://" in raw:
-        return []
-    raw = _without_readings(raw)
+    raw = _without_readings(raw) if "://" not in raw else ""
     if not raw.isascii() and (in_han := _in_han_byline(one_line(raw)[:MAX_TEXT_LENGTH])):
         return in_han
     if shown:
@@ -395,10 +396,8 @@ def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = Fal
         if names and _QUALIFICATION.fullmatch(part) and not _AGENCY.fullmatch(part):
             names[-1] += f", {part}"
             continue
-        if names and _DIGIT.search(part):
-            continue  # A date, or the number of others.
-        if names and shown and _is_institution(part):
-            continue  # The employer of a person.
+        if names and (_DIGIT.search(part) or (shown and _is_institution(part))):
+            continue  # A date, the number of others, or the employer of a person.
         name = _without_title(part)
         if shown:
             name = _FULL_STOP.sub("", name)

@@ -303,7 +303,7 @@ def _article(page: Page, listed: PageList, url: str, thing: Thing | None, card: 
 
 
 def _language(page: Page, thing: Thing | None, card: Card | None) -> str | None:
-    """Return the language of an entry: that of its structured data, of its link or the parts around it, or of the page."""
+    """Return the language of an entry: of its structured data, of its link or the parts around it, or of the page."""
     if card is None or (thing is not None and thing.text("inLanguage")):
         return page.language_of(thing)
     return page.language_at(card.entry.link)

@@ -156,9 +156,7 @@ class Pagination:
         found = (self._other(link) for part in self.parts for link in islice(part.iter("a"), MAX_BESIDE))
         addresses = [address_of(url) for url in found if url and self._is_of_host(url)]
         before = (self._address.number or 0) - 1
-        return any(
-            each.counts_pages and each.number == before and self._address.is_beside(each) for each in addresses
-        )
+        return any(each.counts_pages and each.number == before and self._address.is_beside(each) for each in addresses)
 
     @cached_property
     def _counts_from_zero(self) -> bool:
