@@ -14,7 +14,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.authors import behind_date, byline_in
+from scrapy_ext.server.extraction.auto.fields.bylines import behind_date, byline_in
 from scrapy_ext.server.extraction.auto.fields.dates import (
     MAX_TEXT_LENGTH,
     WRITTEN,

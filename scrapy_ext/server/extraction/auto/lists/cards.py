@@ -11,13 +11,8 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields import images
-from scrapy_ext.server.extraction.auto.fields.authors import (
-    leads_to_author,
-    name_before_date,
-    names_in,
-    names_of_line,
-    part_with,
-)
+from scrapy_ext.server.extraction.auto.fields.authors import leads_to_author
+from scrapy_ext.server.extraction.auto.fields.bylines import name_before_date, names_in, names_of_line, part_with
 from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.prices import Money, is_money
 from scrapy_ext.server.extraction.auto.items import Author, Image
