@@ -99,7 +99,7 @@ def _may_be_name(text: str) -> bool:
         return len(text) <= MAX_WIDE_LENGTH
     names = (text, _WORD_BEFORE.sub("", text, count=1))
     if not text[0].isupper() and not text[0].islower():
-        # In scripts without capitals, only words such as "by" tell names.
+        # In scripts without capitals, only words such as "by" distinguish names.
         return (by := _BY.match(text)) is not None and 0 < len(text[by.end() :].split()) < MAX_NAME_WORDS
     return any(_is_name(name) for name in names)
 
