@@ -23,6 +23,7 @@ from scrapy_ext.server.extraction.auto.fields.bylines import (
     behind_date,
     byline_in,
     is_of_event,
+    is_whole_name,
     names_in,
     part_with,
     without_readings,
@@ -59,6 +60,7 @@ _PROFILE, _SIGNATURE = _VOCABULARY.patterns("profile", "signature", flags=re.IGN
 #: Words that lead a line of authors in one language and are ordinary words in others.
 _LEADING_BY_LANGUAGE: Final = {"ro": re.compile(r"De\s+"), "ca": re.compile(r"Per\s+")}
 _VAGUE_LABEL, _PICTURE_CREDIT = _VOCABULARY.patterns("vague_label", "picture_credit", flags=re.IGNORECASE)
+_AND = re.compile(r"\s*(?:and|und|et|y|e|en|og|och|&)\s+[^\W\d_]", re.IGNORECASE)
 _BRACKETED = re.compile(r"[〔【［\[（(][^〕】］\]）)]{4,60}[〕】］\]）)]")
 
 
@@ -127,10 +129,24 @@ def _shown(page: Page, focus: Focus) -> list[Author]:
     if nearest is None:
         return []
     first, found = nearest
+    if together := _with_next(page, first, found):
+        return together
     beside = [part for _, part in scored if part[0] is not first and _are_alike(first, part[0])]
     if len(beside) > MAX_BESIDE:
         return []  # A list of things that have authors each.
     return [*found, *(author for _, authors in beside for author in authors)]
+
+
+def _with_next(page: Page, link: HtmlElement, found: list[Author]) -> list[Author]:
+    """Return the authors of a line in which one without a link follows the link of another: ``Jane Doe and Al Roe``."""
+    parent = link.getparent()
+    if link.tag != "a" or parent is None or not _AND.match(link.tail or ""):
+        return []
+    own = {author.name for author in found}
+    several = _of_node(page, parent)
+    names = [author.name or "" for author in several]
+    are_whole = own.issubset(names) and all(is_whole_name(name) for name in names if name not in own)
+    return several if are_whole and len(several) == len(own) + 1 else []
 
 
 def _are_alike(first: HtmlElement, second: HtmlElement) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, is_mostly_date, words_before_date
+from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, in_ascii_digits, is_mostly_date, words_before_date
 from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of
 from scrapy_ext.server.extraction.auto.page import one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -54,14 +54,19 @@ _FULL_STOP = re.compile(r"(?<=[^\W\d_]{3})(?<!\bInc)(?<!\bLtd)(?<!\bPty)(?<!\bEs
 _BETWEEN_FACTS = re.compile(r"[|·•]")
 _READING = re.compile(r"(?<=[\u3400-\u9fff々])\s?[(（][\u3041-\u30ff\s・]{1,20}[)）]")
 _BEHIND_NAME = re.compile(r"[,(|]|\s[–—-]\s|\s(?:at|of the|from the)\s")
+#: Signs of footnotes behind a name of two words, or more: ``Jane Doe 1,2``.
+_FOOTNOTE = re.compile(
+    r"(?P<name>[^\W\d_]\S*(?:\s\S+){0,2}\s[^\W\d_]\S*[^\W\d_])\s?(?:\d{1,2}|[*†‡§¶])(?:\s?,?\s?(?:\d{1,2}|[*†‡§¶]))*"
+)
 _COLON = re.compile("[:：]")
 
 
 def is_of_event(line: str) -> bool:
     """Return whether a line says where or when something takes place: ``Concert, Town Hall, 3 May 2024``."""
-    place = words_before_date(line) if _DIGIT.search(line) else None
-    if place is None or NAMED_LEADING.match(line):
+    date = WRITTEN.search(in_ascii_digits(line)) if _DIGIT.search(line) else None
+    if date is None or NAMED_LEADING.match(line):
         return False
+    place = line[: date.start()]
     return _EVENT.match(line) is not None or _VENUE.search(_BEHIND_NAME.split(place, 1)[0]) is not None
 
 
@@ -85,7 +90,7 @@ def names_of_line(text: str) -> list[str]:
         return []
     # Behind a comma is the medium or a degree.
     names = [name.partition(",")[0] for name in names_in(text, LINE_LEADING, shown=True)]
-    return names if all(map(_is_whole_name, names)) else []
+    return names if all(map(is_whole_name, names)) else []
 
 
 def part_with(line: str, names: list[str]) -> str:
@@ -98,10 +103,10 @@ def name_before_date(text: str) -> str:
     """Return the name before the date of a line with little else; nothing where that is a word for the publication."""
     date = WRITTEN.search(text)
     before = text[: date.start()].strip(" ,|·•–—-") if date else ""
-    return "" if _ABOUT_TEXT.match(before) or not (_is_whole_name(before) or names_of_line(before)) else before
+    return "" if _ABOUT_TEXT.match(before) or not (is_whole_name(before) or names_of_line(before)) else before
 
 
-def _is_whole_name(name: str) -> bool:
+def is_whole_name(name: str) -> bool:
     words = name.split()
     return 2 <= len(words) <= MAX_LINE_WORDS and (all(map(_of_name, words)) or _DESK.fullmatch(name) is not None)
 
@@ -180,6 +185,8 @@ def names_in(raw: str, leading: re.Pattern[str] = LEADING, *, shown: bool = Fals
         parts = _without_titles(parts) or [text]
     if not _are_names(parts) or _OFFICE.search(" ".join(parts)):
         parts = [text]
+    if shown and _FOOTNOTE.fullmatch(parts[0]):
+        parts = [match["name"] if (match := _FOOTNOTE.fullmatch(part)) else part for part in parts]
     names: list[str] = []
     for part in parts:
         if names and _QUALIFICATION.fullmatch(part) and not AGENCY.fullmatch(part):

@@ -25,6 +25,7 @@ MAX_NAME_WORDS: Final = 5
 MAX_PARTICLE_LENGTH: Final = 3
 
 _ABOUT_TEXT = load_vocabulary("dates").pattern("about_text", re.IGNORECASE)
+_BOUND = re.compile(rf"{load_vocabulary('dates').text('bound_word')}(?![^\W_])", re.IGNORECASE)
 _BY = load_vocabulary("authors").pattern("line_leading", re.IGNORECASE)
 
 _PUBLISHED_AT_END = re.compile(rf"(?<=\S)\s+(?:{load_vocabulary('dates').text('published_word')})$", re.IGNORECASE)
@@ -62,7 +63,11 @@ def is_phrase_of_date(text: str) -> bool:
     Behind a word for the publication, such a phrase has the section; behind one such as "by", or a name, an author.
     """
     before, behind, is_dated = _around_date(text)
-    if not is_dated or not before or len(before) > MAX_LABEL_LENGTH or f" {behind}" not in text:
+    if not is_dated or not before or len(before) > MAX_LABEL_LENGTH:
+        return False
+    if _BOUND.match(before):
+        return True
+    if f" {behind}" not in text:
         return False
     word, _, name = behind.partition(" ")
     if not word.islower() or not _is_name(name) or _DIGIT.search(name) or _BETWEEN.search(text):

@@ -14,7 +14,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.bylines import behind_date, byline_in
+from scrapy_ext.server.extraction.auto.fields.bylines import behind_date, byline_in, is_of_event
 from scrapy_ext.server.extraction.auto.fields.dates import (
     MAX_TEXT_LENGTH,
     WRITTEN,
@@ -25,6 +25,7 @@ from scrapy_ext.server.extraction.auto.fields.dates import (
     read,
     time_beside,
 )
+from scrapy_ext.server.extraction.auto.fields.fact_lines import is_phrase_of_date
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import Parts
 from scrapy_ext.server.extraction.auto.page.sources import lowest, origin
@@ -151,6 +152,7 @@ class Dates:
             node
             for node, text in page.numbered_lines
             if len(text) <= MAX_BYLINE_LENGTH
+            and not (is_of_event(text) or is_phrase_of_date(text))
             and (
                 (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language))
                 or _BYLINE.match(text)

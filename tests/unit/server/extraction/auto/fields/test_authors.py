@@ -378,3 +378,16 @@ def test_the_raw_name_is_the_part_of_the_line_that_has_it() -> None:
         '<h1>The wall</h1><p class="byline">By Ida Holm | 3 May 2024 | News</p>', "https://harbour.example/wall"
     )
     assert [author.nameRaw for author in authors_of(page, None, Focus(page)) or ()] == ["By Ida Holm"]
+
+
+def test_an_author_without_a_link_may_follow_one_with_a_link() -> None:
+    link = '<a rel="author" href="/people/ida">Ida Holm</a>'
+    assert authors(f"<p class=byline>By {link} and Jon Berg | May 3, 2024</p>") == ["Ida Holm", "Jon Berg"]
+    assert authors(f"<p class=byline>By {link}, Jon Berg Prize winner</p>") == ["Ida Holm"]
+    assert authors(f"<p class=byline>By {link} and others</p>") == ["Ida Holm"]
+
+
+def test_numbers_of_footnotes_are_not_of_names() -> None:
+    html = "<div class=authors><span>Ida Holm<sup>1,2</sup></span>, <span>Jon Berg<sup>*</sup></span></div>"
+    assert authors(html) == ["Ida Holm", "Jon Berg"]
+    assert authors("<p class=byline>Posted May 3, 2024 by Ida Holm</p>") == ["Ida Holm"]

@@ -434,3 +434,12 @@ def test_a_time_apart_from_a_day_counts_behind_a_word_for_the_publication(text: 
     date = read(text, Page("<html lang=en><p>x", "https://example.com/a"))
     assert date is not None
     assert date.iso == iso
+
+
+@pytest.mark.parametrize(
+    "line", ["Town Hall, 3 May 2024, 8 pm", "Since May 3, 2024 in new hands", "Ab 3. Mai 2024", "Concert: 3 May 2024"]
+)
+def test_the_day_of_an_event_or_of_a_change_is_not_that_of_the_page(line: str) -> None:
+    html = f"<h1>Harbour choir</h1><p>{line}</p><p>The choir sings songs of the sea in the old hall.</p>"
+    page = Page(f"<html lang=en><title>Harbour choir</title><body>{html}", "https://town.example/choir")
+    assert Dates(page, None, Focus(page, "Harbour choir")).published is None
