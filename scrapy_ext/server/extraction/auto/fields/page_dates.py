@@ -152,7 +152,6 @@ class Dates:
             node
             for node, text in page.numbered_lines
             if len(text) <= MAX_BYLINE_LENGTH
-            and not (is_of_event(text) or is_phrase_of_date(text))
             and (
                 (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language))
                 or _BYLINE.match(text)
@@ -160,6 +159,8 @@ class Dates:
                 or _states_both(text)
                 or (_is_behind_name(text) and not self._is_of_event(text))
             )
+            # A line that begins with its date has no other words before it.
+            and (text[0].isdigit() or not (is_of_event(text) or is_phrase_of_date(text)))
         ]
         begin, near = focus.text_begins(FAR), islice(focus.lines(FAR, FAR), 2 * FAR)
         lines += [
