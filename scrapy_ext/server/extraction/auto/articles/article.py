@@ -284,6 +284,8 @@ _VOCABULARY: Final = load_vocabulary("article_lines")
 _BYLINE_WORDS = _VOCABULARY.pattern("byline_words")
 _WORD = re.compile(r"[^\W_]")
 _LETTER = re.compile(r"[^\W\d_]")
+#: The number of a release, in front of its date.
+_VERSION = re.compile(r"(?<![\w.])v?\d+\.\d+\.\d+(?![\w.])")
 
 
 def article_body(
@@ -337,6 +339,8 @@ def _says_only(line: str, known: list[str]) -> bool:
     rest = line.casefold()
     for part in known:
         rest = rest.replace(part, " ")
+    if _VERSION.search(rest):
+        return False
     # A line without known data is something else, however short.
     return rest != line.casefold() and not _LETTER.search(_BYLINE_WORDS.sub(" ", rest))
 

@@ -15,7 +15,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.articles.prose import BLOCKS
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
-from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of
+from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of, is_phrase_of_date
 from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, code_text, joined, letters_of
 from scrapy_ext.server.extraction.auto.page.urls import site_of
@@ -218,6 +218,9 @@ _ASIDE = _VOCABULARY.pattern("aside")
 #: Short lines that lead to other things; the lines below them are left out as well.
 _TURN = _VOCABULARY.pattern("turn")
 
+#: Lines below the text of a newsletter, which ends there.
+_OF_MAIL = _VOCABULARY.pattern("of_mail")
+
 _LEADS_ON = _VOCABULARY.pattern("leads_on", re.IGNORECASE)
 
 #: Short lines above the comments of readers.
@@ -251,6 +254,9 @@ MAX_TAIL_LENGTH: Final = 60
 MAX_HEAD_WORDS: Final = 5
 #: The share of the prose above a heading that must be below it: less is a teaser above the text of another article.
 BELOW: Final = 0.3
+
+#: The least number of headings of one level that are sentences.
+FEWEST_CAPTIONS: Final = 3
 
 #: Lines without any are ornaments; agencies put lines of underscores between parts of a text.
 _SIGN = re.compile(r"\w")
@@ -390,7 +396,7 @@ def _end_at_turn(runs: list[TextRun], kept: list[bool]) -> None:
     seen = 0
     for position, run in enumerate(runs):
         line = run.text.casefold().strip(_END_SIGNS) if len(run.text) <= MAX_TURN_LENGTH else ""
-        to_talk = bool(line and _TALK.fullmatch(line))
+        to_talk = bool(line and _TALK.fullmatch(line)) or _is_of_mail(run)
         if to_talk or (line and _TURN.fullmatch(line)):
             kept[position] = False
             if seen >= LATE * whole and (to_talk or whole - seen <= TOO_MUCH * whole):
@@ -399,17 +405,38 @@ def _end_at_turn(runs: list[TextRun], kept: list[bool]) -> None:
         seen += prose[position]
 
 
+def _is_of_mail(run: TextRun) -> bool:
+    """Return whether a line says why a letter was sent, or how to get no more: it has a link for that."""
+    return bool(run.linked) and len(run.text) <= MAX_PHRASE_LENGTH and _OF_MAIL.match(run.text.casefold()) is not None
+
+
 def _leave_out_headings(runs: list[TextRun], kept: list[bool]) -> None:
     """Leave out headings with no line left below them, and those at the end."""
     next_kept: TextRun | None = None
+    captions = _captions_in_headings(runs)
     for position in range(len(runs) - 1, -1, -1):
         run = runs[position]
         if kept[position] and run.tag in HEADINGS:
             emptied = position + 1 < len(runs) and not kept[position + 1]
             is_last_of_its_part = next_kept is None or (next_kept.tag in HEADINGS and next_kept.tag <= run.tag)
-            kept[position] = not (next_kept is None or (emptied and is_last_of_its_part))
+            dropped = next_kept is None or (emptied and is_last_of_its_part)
+            kept[position] = not dropped or position in captions
         if kept[position]:
             next_kept = run
+
+
+def _captions_in_headings(runs: list[TextRun]) -> set[int]:
+    """Return the positions of headings of one level that are sentences, as those of a list of pictures are."""
+    by_tag: dict[str, list[int]] = {}
+    for position, run in enumerate(runs):
+        if _is_sentence_in_heading(run):
+            by_tag.setdefault(run.tag, []).append(position)
+    return {position for positions in by_tag.values() if len(positions) >= FEWEST_CAPTIONS for position in positions}
+
+
+def _is_sentence_in_heading(run: TextRun) -> bool:
+    is_sentence = run.text.endswith((".", "。")) and not run.text.endswith("..")
+    return run.tag in HEADINGS and is_sentence and len(run.text) >= MIN_PROSE and not run.linked
 
 
 def _trimmed(runs: list[TextRun]) -> list[TextRun]:
@@ -426,7 +453,7 @@ def _is_head_line(run: TextRun, below: list[TextRun]) -> bool:
     text = run.text
     if len(text) > MAX_HEAD_LENGTH or run.tag in HEADINGS:
         return False
-    if is_mostly_date(text) or run.linked >= ALL_LINKS * len(text):
+    if run.linked >= ALL_LINKS * len(text) or (is_mostly_date(text) and not is_phrase_of_date(text)):
         return True
     if below and facts_of(text) is not None:
         return True
@@ -446,9 +473,9 @@ def _is_tail_line(run: TextRun) -> bool:
         return False
     if not _LETTER.search(text):
         return True
-    if is_mostly_date(text) or run.linked >= ALL_LINKS * len(text) or run.tag in HEADINGS:
+    if is_mostly_date(text) or run.linked >= ALL_LINKS * len(text):
         return True
-    return _is_of_agency(text)
+    return (run.tag in HEADINGS and not _is_sentence_in_heading(run)) or _is_of_agency(text)
 
 
 def _is_of_agency(text: str) -> bool:

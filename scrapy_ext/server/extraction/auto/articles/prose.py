@@ -20,7 +20,7 @@ _VOCABULARY: Final = load_vocabulary("article_parts")
 _TALK_NAME = _VOCABULARY.pattern("talk")
 #: Parts about other things: menus, suggestions, forms to subscribe, notices.
 OTHER_THINGS = _VOCABULARY.pattern("other_things")
-TEASER, _CAPTION = _VOCABULARY.patterns("teaser", "caption")
+TEASER, _CAPTION, _EDIT_LINK = _VOCABULARY.patterns("teaser", "caption", "edit_link")
 #: Parts about the article or its images, and buttons.
 _ABOUT_IT = _VOCABULARY.pattern("about_it")
 #: Names of the box around the text of an article.
@@ -99,6 +99,7 @@ class ArticleBox:
         self.outline = page.outline
         self._is_talk, self._is_text_box = Found(_TALK_NAME), Found(_TEXT_BOX)
         self._is_teaser, self._is_caption = Found(TEASER), Found(_CAPTION)
+        self._is_edit_link = Found(_EDIT_LINK)
         self._is_about_it, self._is_other = Found(_ABOUT_IT), Found(OTHER_THINGS)
         body = page.tree.find("body")
         self._body = 0 if body is None else page.order[body]
@@ -138,7 +139,10 @@ class ArticleBox:
         if tag in ("form", "header", "figure"):
             return not self._has_text(position, mass, whole)
         if tag not in BLOCKS:
-            return tag == "span" and (position in self._page.hidden or self._is_caption[self._names[position]])
+            names = self._names[position]
+            return tag == "span" and (
+                position in self._page.hidden or self._is_caption[names] or self._is_edit_link[names]
+            )
         attributes = self.outline.attributes[position]
         if position in self._page.hidden or attributes.get("role") in _ROLES:
             return True

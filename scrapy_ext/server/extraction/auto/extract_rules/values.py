@@ -15,8 +15,8 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.api.extraction.extract_rules import AVAILABILITIES, ValueType
 from scrapy_ext.server.extraction.auto.fields import dates
-from scrapy_ext.server.extraction.auto.fields.authors import names_in
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import MAX_BREADCRUMBS, trail_of
+from scrapy_ext.server.extraction.auto.fields.bylines import names_in
 from scrapy_ext.server.extraction.auto.fields.images import MAX_IMAGES, of_nodes
 from scrapy_ext.server.extraction.auto.fields.price_notation import CODES, code_of, place_on
 from scrapy_ext.server.extraction.auto.fields.prices import currency_in, from_markup, prices_in

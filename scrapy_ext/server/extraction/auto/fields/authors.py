@@ -9,8 +9,26 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, words_before_date
-from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of
+from scrapy_ext.server.extraction.auto.fields.bylines import (
+    AGENCY,
+    HAN_BYLINE,
+    LEADING,
+    LINE_LEADING,
+    MAX_LINE_LENGTH,
+    MAX_LINE_WORDS,
+    MAX_NAME_LENGTH,
+    MAX_TEXT_LENGTH,
+    NAMED_LEADING,
+    begins_name,
+    behind_date,
+    byline_in,
+    is_of_event,
+    is_whole_name,
+    names_in,
+    part_with,
+    without_readings,
+    words_of,
+)
 from scrapy_ext.server.extraction.auto.items import Author
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import way_to
@@ -21,12 +39,6 @@ from scrapy_ext.server.extraction.auto.page.urls import host_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_AUTHORS: Final = 20
-MAX_NAME_LENGTH: Final = 120
-#: Longest text with names that is read, in characters.
-MAX_TEXT_LENGTH: Final = 300
-#: A line that begins with "by" and is longer is a sentence.
-MAX_LINE_LENGTH: Final = 100
-MAX_LABEL_LENGTH: Final = 15
 MAX_NODES: Final = 40
 #: How far from the heading, in elements, authors are shown at most; lines that nothing names, half as far.
 NEAR: Final = 60
@@ -44,38 +56,11 @@ LINK_BONUS: Final = 20
 _VOCABULARY: Final = load_vocabulary("authors")
 _METAS, _NAMES = map(_VOCABULARY.words, ("metas", "names"))
 _NAMED, _NOT_NAMED, _VAGUE = _VOCABULARY.patterns("named", "not_named", "vague_name")
-_PROFILE, _LEADING, _LINE_LEADING, _NAMED_LEADING, _SIGNATURE = _VOCABULARY.patterns(
-    "profile", "leading", "line_leading", "named_leading", "signature", flags=re.IGNORECASE
-)
+_PROFILE, _SIGNATURE = _VOCABULARY.patterns("profile", "signature", flags=re.IGNORECASE)
 #: Words that lead a line of authors in one language and are ordinary words in others.
 _LEADING_BY_LANGUAGE: Final = {"ro": re.compile(r"De\s+"), "ca": re.compile(r"Per\s+")}
-#: Text behind a name in the same line.
-_TRAILING = _VOCABULARY.pattern("trailing")
-_SEPARATORS = _VOCABULARY.pattern("separators")
-#: Qualifications belong to the name before them.
-_QUALIFICATION = _VOCABULARY.pattern("qualification", re.IGNORECASE)
-#: Job titles right behind a name, often in an element beside it.
-_TITLE_BEHIND = _VOCABULARY.pattern("title_behind")
-_TITLE_BEFORE = _VOCABULARY.pattern("title_before", re.IGNORECASE)
-_TITLE_AFTER_COMMA = _VOCABULARY.pattern("title_after_comma", re.IGNORECASE)
-_TITLE, _OF_PICTURES = _VOCABULARY.patterns("title", "of_pictures", flags=re.IGNORECASE)
 _VAGUE_LABEL, _PICTURE_CREDIT = _VOCABULARY.patterns("vague_label", "picture_credit", flags=re.IGNORECASE)
-_DATED_LEADING = _VOCABULARY.pattern("dated_leading")
-_OFFICE, _NO_NAME, _AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
-_IN_PLACE = _VOCABULARY.pattern("in_place")
-_MAIL, _HANDLE = _VOCABULARY.patterns("mail", "handle")
-_HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han_author", "han_between")
-#: Words in names that begin with small letters.
-_PARTICLES: Final = frozenset(_VOCABULARY.words("particles"))
-_TEXT_BY = re.compile(r"te(?:x|ks)ti?\s+(?!(?:av|af|von|by)\s)", re.IGNORECASE)
-_BEHIND_NUMBER = re.compile(r"\d\D*\b(?:by|von|par|por|door|av|af)\b", re.IGNORECASE)
-_PUBLISHED_WORD = load_vocabulary("dates").pattern("published_word", re.IGNORECASE)
-_LETTER = re.compile(r"[^\W\d_]")
-_DIGIT = re.compile(r"\d")
-#: The end of a sentence, not of an abbreviation.
-_FULL_STOP = re.compile(r"(?<=[^\W\d_]{3})(?<!\bInc)(?<!\bLtd)(?<!\bPty)(?<!\bEsq)(?<!\bCorp)(?<!\bBros)\.$")
-_BETWEEN_FACTS = re.compile(r"[|·•]")
-_COLON = re.compile("[:：]")
+_AND = re.compile(r"\s*(?:and|und|et|y|e|en|og|och|&)\s+[^\W\d_]", re.IGNORECASE)
 _BRACKETED = re.compile(r"[〔【［\[（(][^〕】］\]）)]{4,60}[〕】］\]）)]")
 
 
@@ -144,10 +129,24 @@ def _shown(page: Page, focus: Focus) -> list[Author]:
     if nearest is None:
         return []
     first, found = nearest
+    if together := _with_next(page, first, found):
+        return together
     beside = [part for _, part in scored if part[0] is not first and _are_alike(first, part[0])]
     if len(beside) > MAX_BESIDE:
         return []  # A list of things that have authors each.
     return [*found, *(author for _, authors in beside for author in authors)]
+
+
+def _with_next(page: Page, link: HtmlElement, found: list[Author]) -> list[Author]:
+    """Return the authors of a line in which one without a link follows the link of another: ``Jane Doe and Al Roe``."""
+    parent = link.getparent()
+    if link.tag != "a" or parent is None or not _AND.match(link.tail or ""):
+        return []
+    own = {author.name for author in found}
+    several = _of_node(page, parent)
+    names = [author.name or "" for author in several]
+    are_whole = own.issubset(names) and all(is_whole_name(name) for name in names if name not in own)
+    return several if are_whole and len(several) == len(own) + 1 else []
 
 
 def _are_alike(first: HtmlElement, second: HtmlElement) -> bool:
@@ -194,100 +193,53 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
     raw = node_text(node, MAX_TEXT_LENGTH)
     if len(raw) >= MAX_TEXT_LENGTH:
         return []
+    if is_of_event(raw):
+        return []
     links = [node] if node.tag == "a" else list(node.iter("a"))[:MAX_AUTHORS]
     profiles = {node_text(link, MAX_NAME_LENGTH).casefold(): page.link(link.get("href")) for link in links}
     # What stands behind a dash is the medium.
     names = [
         name
-        for name in names_in(raw.partition(" - ")[0], leading=_NAMED_LEADING, shown=True)
-        if _words_of(name) <= MAX_WORDS
+        for name in names_in(raw.partition(" - ")[0], leading=NAMED_LEADING, shown=True)
+        if words_of(name) <= MAX_WORDS
     ]
     if _VAGUE.search(page.names(node)):
-        names = [name for name in names if _words_of(name) > 1 or is_wide(name[0]) or _AGENCY.fullmatch(name)]
-    return [Author(name=name, nameRaw=raw, url=profiles.get(name.casefold())) for name in names]
-
-
-def _words_of(name: str) -> int:
-    """Return the number of words of a name without the qualifications behind it."""
-    first, *others = re.split(r",\s*", name)
-    return len((first if all(map(_QUALIFICATION.fullmatch, others)) else name).split())
+        names = [name for name in names if words_of(name) > 1 or is_wide(name[0]) or AGENCY.fullmatch(name)]
+    said = part_with(raw, names)
+    return [Author(name=name, nameRaw=said, url=profiles.get(name.casefold())) for name in names]
 
 
 def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
-    of_language = _LEADING_BY_LANGUAGE.get(page.language or "", _LINE_LEADING)
+    of_language = _LEADING_BY_LANGUAGE.get(page.language or "", LINE_LEADING)
     # In other languages, a text has an author: "Text: Ida Holm".
     vague = _VAGUE_LABEL if page.language in (None, "", "en") else None
     # Behind the text, such a line is one of a comment.
     begin = focus.text_begins(NEAR // 2)
-    for place, (node, line) in enumerate(page.lines):
+    for place, (node, said) in enumerate(page.lines):
+        line = without_readings(said)
         # In brackets, a byline begins the text: "〔記者王大文／台北報導〕".
         bracketed = _BRACKETED.match(line)
         text = bracketed.group() if bracketed else byline_in(line) or line
         if len(text) > MAX_LINE_LENGTH:
             continue
-        in_han = not text.isascii() and _HAN_BYLINE.search(text) is not None
-        leading = next((each for each in (_LINE_LEADING, of_language) if each.match(text)), None)
+        in_han = not text.isascii() and HAN_BYLINE.search(text) is not None
+        leading = next((each for each in (LINE_LEADING, of_language) if each.match(text)), None)
         is_near = -NEAR // 2 <= focus.distance(node) <= begin and (focus.heading is not None or place < MAX_DATED_LINES)
         if leading is None and is_near and behind_date(text):
-            leading = _LEADING
+            leading = LEADING
         if leading is not None and vague is not None and vague.match(text) and not _has_credit(page, place):
             continue
         if (in_han or leading is not None) and abs(focus.distance(node)) <= NEAR // 2:
-            found = names_in(text, leading or _LEADING, shown=True)
-            names = [name for name in found if (in_han or _begins_name(name, text)) and _words_of(name) <= 4]
+            found = names_in(text, leading or LEADING, shown=True)
+            names = [name for name in found if (in_han or begins_name(name, text)) and words_of(name) <= MAX_LINE_WORDS]
             if names and not (focus.elsewhere(node) or focus.in_card(node) or focus.in_comments(node)):
                 return [Author(name=name, nameRaw=text) for name in names]
     return []
 
 
-def byline_in(text: str) -> str | None:
-    """Return the part of a line of facts that says who wrote: ``3 мая 2024 | Автор: Иван Петров | Просмотров: 12``."""
-    if len(text) > MAX_LINE_LENGTH or not _DIGIT.search(text) or not _BETWEEN_FACTS.search(text):
-        return None
-    return next(filter(_LINE_LEADING.match, facts_of(text) or ()), None)
-
-
-def names_of_line(text: str) -> list[str]:
-    """Return the names, of several words each, of a line that surely says who wrote: ``By Jane Doe • 3 May``."""
-    # "Text" begins headlines as well: "Text message scam".
-    if len(text) > MAX_LINE_LENGTH or not (_LINE_LEADING.match(text) or behind_date(text)) or _TEXT_BY.match(text):
-        return []
-    # Behind a comma is the medium or a degree.
-    names = [name.partition(",")[0] for name in names_in(text, _LINE_LEADING, shown=True)]
-    return names if all(2 <= len(name.split()) <= 4 and all(map(_of_name, name.split())) for name in names) else []
-
-
-def behind_date(text: str) -> str:
-    """Return the names behind the day of publication in a line: ``Posted on May 3, 2024 by Jane Doe``; else nothing.
-
-    A day behind another word is that of something else: ``Adopted on May 3, 2024 by the Council``.
-    """
-    # Most lines have no such word behind a number, and this is found much faster than that they have no date.
-    likely = len(text) <= MAX_LINE_LENGTH and _BEHIND_NUMBER.search(text) is not None
-    match = _DATED_LEADING.match(text) if likely else None
-    names = text[match.end() :] if match else ""
-    if match is None or not names[:1].isupper():
-        return ""
-    if match["ago"]:
-        return names
-    label = words_before_date(match["day"])
-    if label is None or not is_mostly_date(match["day"].removeprefix(label)):
-        return ""
-    return names if not label or _PUBLISHED_WORD.fullmatch(label) else ""
-
-
-def _of_name(word: str) -> bool:
-    return word[:1].isupper() or word in _PARTICLES
-
-
 def _has_credit(page: Page, place: int) -> bool:
     """Return whether a line, or one beside it, credits the pictures of the page."""
     return any(_PICTURE_CREDIT.search(text[:MAX_LINE_LENGTH]) for _, text in page.lines[max(0, place - 1) : place + 2])
-
-
-def _begins_name(name: str, line: str) -> bool:
-    """Return whether a text begins as a name; in scripts without capitals only behind a colon."""
-    return name[:1].isupper() or (not name[:1].islower() and _COLON.search(line[:MAX_LABEL_LENGTH]) is not None)
 
 
 def _of_signature(page: Page, focus: Focus) -> list[Author]:
@@ -297,90 +249,9 @@ def _of_signature(page: Page, focus: Focus) -> list[Author]:
         match = _SIGNATURE.match(text) if len(text) <= MAX_LINE_LENGTH else None
         if match and not (focus.elsewhere(node) or focus.in_card(node) or focus.in_comments(node)):
             names = names_in(text[match.end() :], shown=True)
-            if names and all(name[:1].isupper() and 2 <= _words_of(name) <= 4 for name in names):
+            if names and all(name[:1].isupper() and 2 <= words_of(name) <= 4 for name in names):
                 found.setdefault(text, names)
     if len({tuple(names) for names in found.values()}) != 1:
         return []
     raw, names = next(iter(found.items()))
     return [Author(name=name, nameRaw=raw) for name in names]
-
-
-def names_in(raw: str, leading: re.Pattern[str] = _LEADING, *, shown: bool = False) -> list[str]:
-    """Return the names in a text such as ``By Jane Doe and John Roe, PhD | 3 May``.
-
-    ``leading`` matches the words before them. Only ``shown`` bylines have the places of reporters behind names.
-    """
-    if "://" in raw:
-        return []
-    if not raw.isascii() and (in_han := _in_han_byline(one_line(raw)[:MAX_TEXT_LENGTH])):
-        return in_han
-    if shown:
-        raw = _MAIL.sub("", _HANDLE.sub("", raw)) or raw
-    text = one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|")
-    text = _without_begin(text, leading) if shown else leading.sub("", text)
-    placed = [_IN_PLACE.fullmatch(part) for part in _SEPARATORS.split(text)] if shown else []
-    if len(placed) > 1 and all(placed):
-        return [match["name"] for match in placed if match]
-    text = _TRAILING.sub("", text).strip(" ,;:|")
-    titled = _TITLE_AFTER_COMMA.search(text) if shown else None
-    if titled is not None and _are_names(_SEPARATORS.split(text[: titled.start()])):
-        text = text[: titled.start()]
-    parts = [part.strip(" ,;:|•·–—-") for part in _SEPARATORS.split(text)]
-    if shown and any(map(_TITLE.fullmatch, parts[1:])):
-        parts = _without_titles(parts) or [text]
-    if not _are_names(parts) or _OFFICE.search(" ".join(parts)):
-        parts = [text]
-    names: list[str] = []
-    for part in parts:
-        if names and _QUALIFICATION.fullmatch(part) and not _AGENCY.fullmatch(part):
-            names[-1] += f", {part}"
-            continue
-        if names and _DIGIT.search(part):
-            continue  # A date, or the number of others.
-        name = _without_title(part)
-        if shown:
-            name = _FULL_STOP.sub("", name)
-        if 0 < len(name) <= MAX_NAME_LENGTH and _LETTER.search(name) and not _NO_NAME.search(name):
-            names.append(name)
-    return names
-
-
-def _without_begin(text: str, leading: re.Pattern[str]) -> str:
-    """Return a byline without the words and the day before its names."""
-    if names := behind_date(text):
-        return names
-    text = leading.sub("", text)
-    dated = _DATED_LEADING.match(text)
-    is_dated = dated is not None and (dated["ago"] or is_mostly_date(dated["day"]))
-    return text[dated.end() :] if dated is not None and is_dated else text
-
-
-def _without_titles(parts: list[str]) -> list[str]:
-    """Return the names of a list without the job titles behind them, and without makers of pictures."""
-    names: list[str] = []
-    for part in filter(None, parts):
-        if not _TITLE.fullmatch(part):
-            names.append(part)
-        elif names and _OF_PICTURES.search(part):
-            names.pop()
-    return names
-
-
-def _in_han_byline(text: str) -> list[str]:
-    """Return the names of a byline of a Chinese or Japanese paper, such as ``記者王大文／台北報導``."""
-    match = _HAN_AUTHOR.search(text)
-    names = next(filter(None, match.groups()), "") if match else ""
-    return [name for name in _HAN_BETWEEN.split(names) if name]
-
-
-def _without_title(text: str) -> str:
-    """Return a name without the job title before or behind it; unchanged where a comma separates them."""
-    name = _TITLE_BEFORE.sub("", _TITLE_BEHIND.sub("", text))
-    return name if "," not in text and len(name.split()) >= 2 else text
-
-
-def _are_names(parts: list[str]) -> bool:
-    """Return whether the parts of a text between commas are all names, rather than a name and a job title."""
-    return all(
-        _QUALIFICATION.fullmatch(part) or _AGENCY.fullmatch(part) or 2 <= len(part.split()) <= 4 for part in parts
-    )

@@ -49,6 +49,9 @@ _BEFORE = re.compile(rf"{_TIME}[\s,]{{1,3}}(?:{_BEFORE_DATE})?\s*(?:(?i:{_DAY_NA
 _SURE_PARTS: Final = ("half", "early", "late", "am", "pm", "clock", "offset", "joining")
 #: Characters before a date that may hold its time.
 MAX_BEFORE: Final = 40
+#: A word for the publication right before a date.
+MAX_LABEL: Final = 30
+_PUBLISHED_BEFORE = re.compile(rf"(?<![^\W\d_])(?:{_VOCABULARY.text('published_word')})\s*$", re.IGNORECASE)
 _WEEKDAY_BEFORE = re.compile(rf"\b({_DAY_NAME}),?\s*$", re.IGNORECASE)
 #: Characters before a date that may hold its day of the week.
 MAX_WEEKDAY: Final = 14
@@ -69,7 +72,10 @@ def time_beside(text: str, start: int, end: int, language: str | None = None) ->
     """Return the time right after the date at ``start`` to ``end`` of a text, else that right before it."""
     after = _AFTER.match(text, end)
     # ``Fri, 07/14/2023 - 10:30`` is a moment, whatever the sign between.
-    sure = _WEEKDAY_BEFORE.search(text, max(0, start - MAX_WEEKDAY), start) is not None
+    sure = (
+        _WEEKDAY_BEFORE.search(text, max(0, start - MAX_WEEKDAY), start) is not None
+        or _PUBLISHED_BEFORE.search(text, max(0, start - MAX_LABEL), start) is not None
+    )
     if after is not None and (found := _clock_time(after, language, sure=sure)) is not None:
         return found
     before = _BEFORE.search(text, max(0, start - MAX_BEFORE), start)
@@ -360,9 +366,16 @@ _ASCII_DIGITS: Final = {
 _DIRECTIONS: Final = dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " ")
 
 
+#: The form of the C library, in archives of mail: ``Fri May 3 10:15:00 UTC 2024``.
+_C_TIME = re.compile(
+    rf"\b({_DAY_NAME}\s+[a-z]{{3}}\s+\d\d?)(\s\d\d:\d\d:\d\d(?:\s[a-z]{{3,4}})?)(\s{_YEAR})\b", re.IGNORECASE
+)
+
+
 def in_ascii_digits(text: str) -> str:
-    """Return a text of the same length with the digits of all scripts as those of ASCII."""
-    return text if text.isascii() else text.translate(_ASCII_DIGITS)
+    """Return a text of the same length with the digits of all scripts as those of ASCII, and no time within a date."""
+    text = text if text.isascii() else text.translate(_ASCII_DIGITS)
+    return _C_TIME.sub(r"\1\3\2", text) if text.count(":") > 1 else text
 
 
 def _formatted(moment: datetime) -> str:

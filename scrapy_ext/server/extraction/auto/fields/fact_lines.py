@@ -11,6 +11,7 @@ from typing import Final
 
 from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, in_ascii_digits, is_mostly_date, time_beside
 from scrapy_ext.server.extraction.auto.page.text import is_wide
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Longest line and part, in characters.
 MAX_LINE_LENGTH: Final = 120
@@ -23,8 +24,15 @@ MAX_NAME_WORDS: Final = 5
 #: Longest word in small letters in a name: "Ana de la Cruz".
 MAX_PARTICLE_LENGTH: Final = 3
 
+_ABOUT_TEXT = load_vocabulary("dates").pattern("about_text", re.IGNORECASE)
+_BOUND = re.compile(rf"{load_vocabulary('dates').text('bound_word')}(?![^\W_])", re.IGNORECASE)
+_BY = load_vocabulary("authors").pattern("line_leading", re.IGNORECASE)
+
+_PUBLISHED_AT_END = re.compile(rf"(?<=\S)\s+(?:{load_vocabulary('dates').text('published_word')})$", re.IGNORECASE)
+
 _BETWEEN = re.compile(r"\s*[|¦·•●∙»/]\s*|\s+[–—-]\s+|[\t\u3000]+")
 _BORDER: Final = " ,()[]–—-"
+_DIGIT = re.compile(r"\d")
 _SPACE = re.compile(r"\s+")
 _COUNT = re.compile(r"(?:[^\W\d_]+\s?[:：]?\s*){0,2}[(+]?\d[\d.,:\s]*[KkMm+)]?(?:\s*[^\W\d_]+){0,2}\.?")
 _LABELLED = re.compile(r"[^\W\d_]+(?:\s[^\W\d_]+)?\s?[:：]\s*\S.*")
@@ -41,11 +49,31 @@ def facts_of(text: str) -> list[str] | None:
         return None
     before, behind, is_dated = _around_date(text)
     label = before if is_dated and len(before) <= MAX_LABEL_LENGTH and not _BETWEEN.search(before) else ""
+    before = _PUBLISHED_AT_END.sub("", before)
     parts = [part for each in (before, behind) for part in _parts_of(each)] if not label else _parts_of(behind)
     if any(len(part) > MAX_PART_LENGTH for part in parts):
         return None
-    is_line = is_dated and bool(parts) and all(map(_is_fact, parts))
+    is_line = is_dated and bool(parts) and all(map(_is_fact, parts)) and not (label and is_phrase_of_date(text))
     return [part for part in (label, *parts) if part] if is_line else None
+
+
+def is_phrase_of_date(text: str) -> bool:
+    """Return whether a line is one phrase around a date of something else than the text: ``Since 3 May in Berlin``.
+
+    Behind a word for the publication, such a phrase has the section; behind one such as "by", or a name, an author.
+    """
+    before, behind, is_dated = _around_date(text)
+    if not is_dated or not before or len(before) > MAX_LABEL_LENGTH:
+        return False
+    if _BOUND.match(before):
+        return True
+    if f" {behind}" not in text:
+        return False
+    word, _, name = behind.partition(" ")
+    if not word.islower() or not _is_name(name) or _DIGIT.search(name) or _BETWEEN.search(text):
+        return False
+    is_name = " " in before and _is_name(before)
+    return not (is_name or _ABOUT_TEXT.match(before) or _BY.match(behind))
 
 
 def _is_fact(text: str) -> bool:
@@ -75,6 +103,9 @@ def _may_be_name(text: str) -> bool:
     if is_wide(text[:1]):
         return len(text) <= MAX_WIDE_LENGTH
     names = (text, _WORD_BEFORE.sub("", text, count=1))
+    if not text[0].isupper() and not text[0].islower():
+        # In scripts without capitals, only words such as "by" distinguish names.
+        return (by := _BY.match(text)) is not None and 0 < len(text[by.end() :].split()) < MAX_NAME_WORDS
     return any(_is_name(name) for name in names)
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.fields.authors import behind_date, byline_in
+from scrapy_ext.server.extraction.auto.fields.bylines import behind_date, byline_in, is_of_event
 from scrapy_ext.server.extraction.auto.fields.dates import (
     MAX_TEXT_LENGTH,
     WRITTEN,
@@ -25,6 +25,7 @@ from scrapy_ext.server.extraction.auto.fields.dates import (
     read,
     time_beside,
 )
+from scrapy_ext.server.extraction.auto.fields.fact_lines import is_phrase_of_date
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import Parts
 from scrapy_ext.server.extraction.auto.page.sources import lowest, origin
@@ -158,6 +159,8 @@ class Dates:
                 or _states_both(text)
                 or (_is_behind_name(text) and not self._is_of_event(text))
             )
+            # A line that begins with its date has no other words before it.
+            and (text[0].isdigit() or not (is_of_event(text) or is_phrase_of_date(text)))
         ]
         begin, near = focus.text_begins(FAR), islice(focus.lines(FAR, FAR), 2 * FAR)
         lines += [

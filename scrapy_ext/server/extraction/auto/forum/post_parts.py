@@ -34,6 +34,9 @@ MAX_NAME_WORDS: Final = 4
 MAX_LINE_LENGTH: Final = 60
 
 _BUTTONS: Final = frozenset({"a", "button"})
+_IN_BOLD: Final = frozenset({"b", "strong", "i", "em", "u"})
+#: Elements whose neighbours are other things.
+_CELLS: Final = frozenset({"td", "th", "dt", "dd"})
 _NO_NAME_TAGS: Final = frozenset({"h1", "h2", "button", "time", "blockquote", "pre", "code", "label", "option"})
 #: Elements around texts of several paragraphs.
 _HOLDERS: Final = frozenset({"div", "section", "article", "main", "table", "tbody", "tr", "td", "li", "dd"})
@@ -115,7 +118,10 @@ class _Posts:
         names = self._ways_of_names()
         rest = [part for part in self.parts if part not in self.marked and part.way not in names]
         self._has_text = bool(rest)
-        self._way = _way_of_most(rest)
+        # A greeting is of the text, though all posts begin with it.
+        greetings = self._beside_sentences(rest)
+        self.marked -= greetings
+        self._way = _way_of_most([*rest, *greetings])
         inside = [way for way in names if way[: len(self._way)] == self._way]
         outside = [way for way in names if way not in inside]
         self._name = next(iter([*outside, *inside]), None)
@@ -157,6 +163,20 @@ class _Posts:
         # Counts beside a word differ from post to post, and so does the place of a button behind one that few have.
         short = [part for part in self.parts if len(part.text) <= MAX_LINE_LENGTH]
         return self._in_most(short, lambda part: (*_kind_of_place(part.way), letters_of(_DIGITS.sub("", part.text))))
+
+    def _beside_sentences(self, rest: list[_Part]) -> set[_Part]:
+        """Return the marked parts that stand beside paragraphs of the text, or in bold in one; no links and buttons."""
+        texts = [part.way for part in rest if len(part.text) > MAX_NAME_LENGTH]
+        whole, beside = set(texts), {(*way[:-1], _name_of(way)) for way in texts if way}
+        found = set()
+        for part in self.marked:
+            way = part.way
+            tag = _tag_of(way) if way else ""
+            in_bold = tag in _IN_BOLD and way[:-1] in whole and part.text[-1] not in ":："
+            is_paragraph = bool(way) and tag not in _CELLS and (*way[:-1], _name_of(way)) in beside
+            if (in_bold or is_paragraph) and self.button(part) is None and words_before_date(part.text) is None:
+                found.add(part)
+        return found
 
     def _in_most(self, parts: list[_Part], key: Callable[[_Part], _Way]) -> Iterator[_Part]:
         for _, same in groupby(sorted(parts, key=key), key):
@@ -244,6 +264,10 @@ def _own_lines(node: HtmlElement) -> Iterator[str]:
 
 def _kind_of_place(way: _Way) -> _Way:
     return tuple(step.rpartition("#")[0] for step in way)
+
+
+def _name_of(way: _Way) -> str:
+    return way[-1].rpartition("#")[0]
 
 
 def _tag_of(way: _Way) -> str:

@@ -11,7 +11,8 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields import images
-from scrapy_ext.server.extraction.auto.fields.authors import leads_to_author, names_in, names_of_line
+from scrapy_ext.server.extraction.auto.fields.authors import leads_to_author
+from scrapy_ext.server.extraction.auto.fields.bylines import name_before_date, names_in, names_of_line, part_with
 from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.prices import Money, is_money
 from scrapy_ext.server.extraction.auto.items import Author, Image
@@ -173,9 +174,11 @@ class EntryContent:
             if not named and not _is_author_link(node):
                 continue
             raw = node_text(node, MAX_LINE_LENGTH + 1)
-            found = names_in(raw) if 0 < len(raw) <= MAX_LINE_LENGTH and not is_mostly_date(raw, self.language) else []
+            if is_mostly_date(raw, self.language):
+                raw = name_before_date(raw)
+            found = names_in(raw) if 0 < len(raw) <= MAX_LINE_LENGTH else []
             if found:
-                return [Author(name=name, nameRaw=raw) for name in found]
+                return [Author(name=name, nameRaw=part_with(raw, found)) for name in found]
         return None
 
     @cached_property
@@ -184,7 +187,7 @@ class EntryContent:
         for node in self.elements:
             raw = node_text(node, MAX_LINE_LENGTH + 1) if node.tag in _LINE_TAGS else ""
             if found := names_of_line(raw):
-                return [Author(name=name, nameRaw=raw) for name in found]
+                return [Author(name=name, nameRaw=part_with(raw, found)) for name in found]
         return None
 
     @cached_property

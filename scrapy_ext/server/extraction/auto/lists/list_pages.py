@@ -297,9 +297,16 @@ def _article(page: Page, listed: PageList, url: str, thing: Thing | None, card: 
         articleBody=_body(thing, card),
         mainImage=pictures[0] if pictures else None,
         images=pictures or None,
-        inLanguage=page.language_of(thing),
+        inLanguage=_language(page, thing, card),
         metadata=ProbabilityMetadata(probability=listed.sure),
     )
+
+
+def _language(page: Page, thing: Thing | None, card: Card | None) -> str | None:
+    """Return the language of an entry: of its structured data, of its link or the parts around it, or of the page."""
+    if card is None or (thing is not None and thing.text("inLanguage")):
+        return page.language_of(thing)
+    return page.language_at(card.entry.link)
 
 
 def _body(thing: Thing | None, card: Card | None) -> str | None:

@@ -28,7 +28,7 @@ MAX_PARAMETERS: Final = 60
 MAX_COMPARED: Final = 600
 
 _VOCABULARY: Final = load_vocabulary("pagination")
-_KEYS: Final = frozenset(_VOCABULARY.words("keys"))
+KEYS: Final = frozenset(_VOCABULARY.words("keys"))
 _OFFSETS: Final = frozenset(_VOCABULARY.words("offsets"))
 #: Names of parameters with the position where a page begins. It need not be a number.
 _CURSORS: Final = frozenset(_VOCABULARY.words("cursors"))
@@ -123,7 +123,7 @@ def address_of(url: str) -> Address:
         key = name.lower()
         if not _IDLE.match(key):
             kept.append(f"{key}={value}")
-        if key in _KEYS and value.isdecimal() and len(value) <= 5:
+        if key in KEYS and value.isdecimal() and len(value) <= 5:
             number, counts = int(value), True
         elif key in _OFFSETS or key in _CURSORS:
             cursor = cursor or (bool(value) and key in _CURSORS)

@@ -27,6 +27,7 @@ from scrapy_ext.server.extraction.auto.navigation.links import (
     links_of,
     paging_parts,
 )
+from scrapy_ext.server.extraction.auto.navigation.page_controls import number_in_control, number_in_part
 from scrapy_ext.server.extraction.auto.navigation.page_numbers import Address, PageRow, address_of, rows_of
 from scrapy_ext.server.extraction.auto.page import Page, node_text
 from scrapy_ext.server.extraction.auto.page.urls import host_of, same_page
@@ -145,7 +146,17 @@ class Pagination:
         linked = {number for row in self.rows for number in row.links}
         if own.counts_pages and own.number and (own.number - 1 in linked or (own.number == 1 and linked)):
             return own.number
+        if own.counts_pages and own.number and self._has_link_before:
+            return own.number + self._counts_from_zero
         return None
+
+    @cached_property
+    def _has_link_before(self) -> bool:
+        """True where a part with links between pages leads to the page before this, as on the last page of a list."""
+        found = (self._other(link) for part in self.parts for link in islice(part.iter("a"), MAX_BESIDE))
+        addresses = [address_of(url) for url in found if url and self._is_of_host(url)]
+        before = (self._address.number or 0) - 1
+        return any(each.counts_pages and each.number == before and self._address.is_beside(each) for each in addresses)
 
     @cached_property
     def _counts_from_zero(self) -> bool:
@@ -166,7 +177,10 @@ class Pagination:
         lines = (line for line in self._page.numbered_lines if len(line[1]) <= MAX_LINE_LENGTH)
         counted = ((node, OF_PAGES.fullmatch(text.strip(" ()|·"))) for node, text in lines)
         found = {_number_in(match) for node, match in counted if match and self._links_beside(node, _number_in(match))}
-        return found.pop() if len(found) == 1 else None
+        if found:
+            return found.pop() if len(found) == 1 else None
+        controlled = number_in_control(self._page, self.parts)
+        return controlled if controlled is not None else number_in_part(self.parts)
 
     def _links_beside(self, node: HtmlElement, number: int) -> bool:
         """Return whether a link by a line leads to the page before or after the one with this number."""

@@ -301,9 +301,12 @@ class Page:
 
     def language_of(self, thing: Thing | None) -> str | None:
         """Return the ISO 639-1 code of the language of an entity of the markup, else of the page."""
-        stated = _LANGUAGE_CODE.match((thing.text("inLanguage") or "").lower()) if thing else None
-        language = stated.group() if stated else self.language
-        return language if language and len(language) == 2 else None
+        return _code_in(thing.text("inLanguage") if thing else None) or _code_in(self.language)
+
+    def language_at(self, node: HtmlElement) -> str | None:
+        """Return the ISO 639-1 code of the language that an element or one around it declares, else of the page."""
+        around = (each for each in (node, *node.iterancestors()) if each.tag not in ("body", "html"))
+        return next((code for each in around if (code := _code_in(each.get("lang")))), None) or _code_in(self.language)
 
     @cached_property
     def canonical_url(self) -> str | None:
@@ -335,3 +338,8 @@ class Page:
         node = self.tree.find(".//base[@href]")
         declared = absolute(self.url, node.get("href")) if node is not None else None
         return declared or self.url
+
+
+def _code_in(language: str | None) -> str | None:
+    match = _LANGUAGE_CODE.match((language or "").strip().lower())
+    return match.group() if match and len(match.group()) == 2 else None

@@ -15,7 +15,8 @@ from itertools import takewhile
 from typing import Any, Final
 
 from scrapy_ext.api.extraction.records import FieldSource
-from scrapy_ext.server.extraction.auto.fields.authors import MAX_AUTHORS, names_in
+from scrapy_ext.server.extraction.auto.fields.authors import MAX_AUTHORS
+from scrapy_ext.server.extraction.auto.fields.bylines import names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, machine_date
 from scrapy_ext.server.extraction.auto.items import Article, Author, DetailsMetadata, PageContent
 from scrapy_ext.server.extraction.auto.page import now

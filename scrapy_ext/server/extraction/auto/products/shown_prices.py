@@ -170,8 +170,8 @@ class PriceTags:
 
         best = max(current, key=total, default=None)
         if best is not None and best.role is Role.TERMS:
-            regular = (tag for tag in self.tags if tag.former and _is_of_all(tag.node))
-            of_all = {tag.money for tag in regular if self._focus is None or not self._others.hold(tag.node)}
+            named = (tag for tag in self.tags if tag.former and _is_of_all(tag.node))
+            of_all = {tag.money for tag in named if self._focus is None or not self._others.hold(tag.node)}
             if len(of_all) == 1:
                 return next(iter(of_all))
         is_net = best is not None and best.role is Role.NET and best.score >= enough - LESS

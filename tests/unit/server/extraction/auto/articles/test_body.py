@@ -383,3 +383,55 @@ def test_a_short_paragraph_before_the_box_of_the_others_is_text(short: str) -> N
 def test_the_sign_of_an_agency_is_no_text(sign: str) -> None:
     assert body_of(f"<p>{LONG}</p><p>Work ends in August.</p><p>{sign}</p>").endswith("August.")
     assert body_of(f"<p>{LONG}</p><p>Work ends in August, so dpa.</p>").endswith("so dpa.")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Seit 3. Mai 2024 in Berlin", "Since May 3, 2024 in Berlin", "Depuis le 3 mai 2024 à Paris",
+        "Opening May 3, 2024 at Tate Modern", "С 3 мая 2024 в Москве", "Born May 3, 1984 in Oslo",
+    ],
+)  # fmt: skip
+def test_a_phrase_around_a_date_at_the_head_is_of_the_text(line: str) -> None:
+    assert article(f"<article>{HEADLINE}<p>{line}</p>{FIRST}{SECOND}{THIRD}</article>")["articleBody"].startswith(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Posted on May 3, 2024 in News", "Veröffentlicht am 3. Mai 2024 in Politik",
+        "Publié le 3 mai 2024 dans Politique",
+        "Ada Berg, May 3, 2024 in Politics", "Opdateret 3. maj 2024 kl. 10.30 i Sport", "Blog 3 May 2024 no comments",
+        "Fri May 3 10:15:00 UTC 2024", "Sydney 3 May 2024 10:30am",
+    ],
+)  # fmt: skip
+def test_a_line_with_the_day_of_the_text_at_the_head_is_not(line: str) -> None:
+    assert line not in article(f"<article>{HEADLINE}<p>{line}</p>{FIRST}{SECOND}{THIRD}</article>")["articleBody"]
+
+
+def test_a_newsletter_ends_above_the_reason_why_it_was_sent() -> None:
+    footer = (
+        "<p>You receive this email because you signed up. <a href=/u>Unsubscribe</a></p><p>Letter, 4 Quay Street</p>"
+    )
+    assert text_above(footer) == TEXT
+    # In the text, it is a sentence.
+    assert "Unsubscribe rates fell" in text_with("<p>Unsubscribe rates fell in May, says the harbour office.</p>")
+
+
+def test_links_to_edit_a_section_are_not_of_the_text() -> None:
+    link = '<span class="mw-editsection">[<a href="/edit">edit</a>]</span>'
+    text = text_with(f"<h2><span>History</span>{link}</h2><p>The first plans date from 1854.</p>")
+    assert "\n\nHistory\n\n" in text
+
+
+def test_headings_that_are_sentences_are_the_text_of_a_list_of_pictures() -> None:
+    captions = [f"{n}. This lamp has been a chair of gulls for {n} summers." for n in range(1, 6)]
+    html = "".join(f"<h2>{caption}</h2><figure><img src=/{n}.jpg></figure>" for n, caption in enumerate(captions))
+    assert article(f"<article>{HEADLINE}{html}</article>")["articleBody"] == "\n\n".join(captions)
+
+
+def test_the_number_of_a_release_with_its_day_is_of_the_text() -> None:
+    first = "<h2>2.1.0 (2024-05-03)</h2><ul><li>Lamps are trimmed by themselves.</li></ul>"
+    rest = "<h2>2.0.0 (2023-11-20)</h2><ul><li>Removed the old burner.</li></ul>"
+    html = f"<html><title>Changelog</title><main><h1>Changelog</h1>{first}{rest}</main></html>"
+    assert extract("article", html, URL)["articleBody"].startswith("2.1.0 (2024-05-03)")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.fields.authors import authors_of, names_in
+from scrapy_ext.server.extraction.auto.fields.authors import authors_of
+from scrapy_ext.server.extraction.auto.fields.bylines import names_in
 from scrapy_ext.server.extraction.auto.page import Focus, Page
 
 
@@ -304,3 +305,89 @@ def test_a_label_between_other_facts_leads_to_the_author() -> None:
     assert authors("<div>3 мая 2024 | Автор: Иван Петров | Просмотров: 1234</div>") == ["Иван Петров"]
     assert authors("<p>May 3, 2024 · By Ada Lund · 5 comments</p>") == ["Ada Lund"]
     assert authors("<p>May 3, 2024 · Old Harbour · 5 comments</p>") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "May 3, 2024 by City Council", "3. Mai 2024 von Stadtrat Bergen", "3 mai 2024 par Mairie de Paris",
+        "3 de mayo de 2024 por Ayuntamiento de Madrid", "May 3, 2024 by University of Bergen",
+        "3 May 2024 by Town Museum",
+        "Konzert Stadthalle, 3. Mai 2024",
+    ],
+)  # fmt: skip
+def test_a_public_body_behind_a_bare_day_is_no_author(line: str) -> None:
+    assert authors(f"<p>{line}</p>") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("Posted on May 3, 2024 by City Council", ["City Council"]),
+        ("By City Council", ["City Council"]),
+        ("May 3, 2024 by Gary Cooper", ["Gary Cooper"]),
+        ("May 3, 2024 by Jim Court", ["Jim Court"]),
+        ("3 de mayo de 2024 por Ana Palacios", ["Ana Palacios"]),
+        ("May 3, 2024 by Ida Holm, University of Bergen", ["Ida Holm"]),
+        ("May 3, 2024 by Harbour Gazette", ["Harbour Gazette"]),
+    ],
+)
+def test_one_in_a_byline_and_people_with_such_names_are(line: str, names: list[str]) -> None:
+    assert authors(f"<p>{line}</p>") == names
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("Konzert Stadthalle, 3. Mai 2024", []),
+        ("Kunstmuseum Bergen, 3. Mai 2024", []),
+        ("Exhibition: 3 May 2024", []),
+        ("Ida Holm, Museum of London, 3 May 2024", ["Ida Holm"]),
+        ("3 May 2024 by City Council", ["City Council"]),
+        ("Interview: Ida Holm", ["Ida Holm"]),
+        ("<ruby>山田<rt>やまだ</rt>太郎<rt>たろう</rt></ruby>", ["山田太郎"]),
+        ("文・<ruby>山田<rt>やまだ</rt></ruby><ruby>太郎<rt>たろう</rt></ruby>", ["山田太郎"]),
+    ],
+)
+def test_names_in_a_part_for_them(line: str, names: list[str]) -> None:
+    assert authors(f"<p class=byline>{line}</p>") == names
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("โดย สมชาย ใจดี เผยแพร่ 3 พ.ค. 2567 10:30 น.", ["สมชาย ใจดี"]),
+        ("โดย สมชาย ใจดี วันศุกร์ที่ 3 พฤษภาคม 2567", ["สมชาย ใจดี"]),
+        ("كتب أحمد منصور الجمعة 3 مايو 2024", ["أحمد منصور"]),
+        ("كتب: أحمد منصور الجمعة 3 مايو 2024 10:30 ص", ["أحمد منصور"]),
+        ("מאת נועה לוי פורסם 3.5.2024", ["נועה לוי"]),
+        ("लेखक अनीता शर्मा शुक्रवार 3 मई 2024", ["अनीता शर्मा"]),
+        ("นักเขียน โดย เรือ ลำเก่า จะ ออก จาก ท่า เมื่อ 3 พ.ค. 2567", []),
+        ("كتب أحمد رسالة طويلة إلى أمه في 3 مايو 2024", []),
+        ("Von Ida Holm Freitag 3. Mai 2024", ["Ida Holm"]),
+        ("By Friday Osanebi, 3 May 2024", ["Friday Osanebi"]),
+        ("By weather desk", ["weather desk"]),
+    ],
+)
+def test_names_before_the_day_of_a_line(line: str, names: list[str]) -> None:
+    assert authors(f"<p>{line}</p>") == names
+
+
+def test_the_raw_name_is_the_part_of_the_line_that_has_it() -> None:
+    page = Page(
+        '<h1>The wall</h1><p class="byline">By Ida Holm | 3 May 2024 | News</p>', "https://harbour.example/wall"
+    )
+    assert [author.nameRaw for author in authors_of(page, None, Focus(page)) or ()] == ["By Ida Holm"]
+
+
+def test_an_author_without_a_link_may_follow_one_with_a_link() -> None:
+    link = '<a rel="author" href="/people/ida">Ida Holm</a>'
+    assert authors(f"<p class=byline>By {link} and Jon Berg | May 3, 2024</p>") == ["Ida Holm", "Jon Berg"]
+    assert authors(f"<p class=byline>By {link}, Jon Berg Prize winner</p>") == ["Ida Holm"]
+    assert authors(f"<p class=byline>By {link} and others</p>") == ["Ida Holm"]
+
+
+def test_numbers_of_footnotes_are_not_of_names() -> None:
+    html = "<div class=authors><span>Ida Holm<sup>1,2</sup></span>, <span>Jon Berg<sup>*</sup></span></div>"
+    assert authors(html) == ["Ida Holm", "Jon Berg"]
+    assert authors("<p class=byline>Posted May 3, 2024 by Ida Holm</p>") == ["Ida Holm"]

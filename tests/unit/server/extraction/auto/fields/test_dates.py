@@ -406,3 +406,40 @@ def test_the_value_of_a_change_is_not_the_date_of_publication_that_its_text_has(
         "article", f"<html lang=en><title>The wall</title><h1>The wall</h1><p>{line}</p>", "https://e.example/a"
     )
     assert (item["datePublished"], item["dateModified"]) == ("2024-05-03T00:00:00", "2024-05-05T10:00:00")
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("Fri May  3 10:15:00 2024", "2024-05-03T10:15:00"),
+        ("Fri May 3 10:15:00 UTC 2024", "2024-05-03T10:15:00Z"),
+        ("Fri May 3 10:15:00 CEST 2024", "2024-05-03T10:15:00+02:00"),
+    ],
+)
+def test_the_time_may_stand_before_the_year(text: str, iso: str) -> None:
+    date = read(text, Page("<html lang=en><p>x", "https://example.com/a"))
+    assert date is not None
+    assert date.iso == iso
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("Published: 5 May 2024 · 3:45", "2024-05-05T03:45:00"),
+        ("5 May 2024 · 3:45", "2024-05-05T00:00:00"),
+        ("Outdated: 5 May 2024 · 3:45", "2024-05-05T00:00:00"),
+    ],
+)
+def test_a_time_apart_from_a_day_counts_behind_a_word_for_the_publication(text: str, iso: str) -> None:
+    date = read(text, Page("<html lang=en><p>x", "https://example.com/a"))
+    assert date is not None
+    assert date.iso == iso
+
+
+@pytest.mark.parametrize(
+    "line", ["Town Hall, 3 May 2024, 8 pm", "Since May 3, 2024 in new hands", "Ab 3. Mai 2024", "Concert: 3 May 2024"]
+)
+def test_the_day_of_an_event_or_of_a_change_is_not_that_of_the_page(line: str) -> None:
+    html = f"<h1>Harbour choir</h1><p>{line}</p><p>The choir sings songs of the sea in the old hall.</p>"
+    page = Page(f"<html lang=en><title>Harbour choir</title><body>{html}", "https://town.example/choir")
+    assert Dates(page, None, Focus(page, "Harbour choir")).published is None

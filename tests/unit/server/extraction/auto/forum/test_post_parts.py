@@ -152,3 +152,41 @@ def test_posts_that_are_the_same_keep_their_texts() -> None:
 
     assert [post["author"]["name"] for post in posts] == ["A1", "A2", "A3"]
     assert all("Thanks" in post["text"] for post in posts)
+
+
+@pytest.mark.parametrize("greeting", ["Hello", "Hi all!", "Thanks,"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<div class=txt><p>{greeting}</p><p>{text}</p></div>",
+        "<p>{greeting}</p><p>{text}</p>",
+        "<div><div>{greeting}</div><div>{text}</div></div>",
+        "<div class=txt><b>{greeting}</b> {text}</div>",
+        "<div class=txt>{greeting}<br>{text}</div>",
+    ],
+)
+def test_a_greeting_that_all_posts_begin_with_is_of_their_texts(text: str, greeting: str) -> None:
+    def write(number: int, name: str, day: str, said: str) -> str:
+        body = text.format(greeting=greeting, text=said)
+        return f"<div class=k><div class=who>{name}</div><div class=when>{day}</div>{body}<a href=#r>Reply</a></div>"
+
+    posts = posts_of(page(of_each(write)))
+
+    assert [" ".join(post["text"].split()) for post in posts] == [f"{greeting} {said}" for _, _, said in POSTS]
+    assert [post["author"]["name"] for post in posts] == [name for name, _, _ in POSTS]
+
+
+def test_labels_and_words_of_thanks_below_the_texts_are_told_apart() -> None:
+    def write(number: int, name: str, day: str, said: str) -> str:
+        left = f"<td class=left><b>{name}</b><br>Member<br>Posts: 12</td>"
+        right = (
+            f"<td class=right><small>{day}</small><div><b>Message:</b> {said}<br>Regards</div><a href=#q>Quote</a></td>"
+        )
+        return f"<table><tr>{left}{right}</tr></table>"
+
+    posts = posts_of(page(of_each(write)))
+
+    for post, (_, _, said) in zip(posts, POSTS, strict=True):
+        assert said in post["text"]
+        assert post["text"].endswith("Regards")
+        assert not any(word in post["text"] for word in ("Member", "Quote", "Message"))

@@ -395,3 +395,39 @@ def test_a_date_in_the_middle_of_a_line_of_text_is_no_day_of_publication() -> No
     pattern = "<article><h3><a href=/news/{n}>{title}</a></h3><p>Opening, {day} May 2027, in the hall</p></article>"
     found = extract("articleList", FRAME.format(entries(pattern)), URL)["articles"]
     assert not any("datePublished" in each for each in found)
+
+
+def test_the_language_of_an_entry_is_that_of_the_parts_around_its_link() -> None:
+    pattern = (
+        "<article{lang}><h2><a href=/2024/05/s-{n}>{title}</a></h2><time datetime=2024-05-0{n}>x</time>{more}</article>"
+    )
+    languages = (" lang=de", " lang=fr-CA", "", " lang='?'")
+    html = "".join(
+        pattern.format(lang=lang, n=n, title=HEADLINES[n - 1], more=f"<p lang=es>{SUMMARY}</p>")
+        for n, lang in enumerate(languages, 1)
+    )
+    articles = extract("articleList", FRAME.format(html), URL)["articles"]
+    assert [article["inLanguage"] for article in articles] == ["de", "fr", "en", "en"]
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "raw"),
+    [
+        ("<p>By Staff reporter</p>", "Staff reporter", "By Staff reporter"),
+        ("<p>By weather desk</p>", "weather desk", "By weather desk"),
+        ("<p class=byline>Weather desk | {day} May 2024</p>", "Weather desk", "Weather desk"),
+        ("<p class=byline>By Ida Holm, {day} May 2024</p>", "Ida Holm", "By Ida Holm"),
+        ("<p>By Ida Holm | {day} May 2024</p>", "Ida Holm", "By Ida Holm"),
+    ],
+)
+def test_the_author_of_an_entry_is_as_on_the_page_of_the_article(line: str, name: str, raw: str) -> None:
+    pattern = "<article><h2><a href=/2024/05/s-{n}>{title}</a></h2>" + line + "<p class=summary>{summary}</p></article>"
+    articles = extract("articleList", FRAME.format(entries(pattern)), URL)["articles"]
+    assert [article["authors"] for article in articles] == [[{"name": name, "nameRaw": raw}]] * len(HEADLINES)
+
+
+@pytest.mark.parametrize("line", ["<p class=byline>Published {day} May 2024</p>", "<p class=author>{day} May 2024</p>"])
+def test_a_day_in_the_place_of_the_author_is_none(line: str) -> None:
+    pattern = "<article><h2><a href=/2024/05/s-{n}>{title}</a></h2>" + line + "<p class=summary>{summary}</p></article>"
+    articles = extract("articleList", FRAME.format(entries(pattern)), URL)["articles"]
+    assert all(article.get("authors") is None for article in articles)

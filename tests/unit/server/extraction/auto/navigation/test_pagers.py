@@ -469,3 +469,40 @@ def test_what_only_looks_like_a_row_of_pages_has_no_next_page(name: str) -> None
     found = pagination(NOT_PAGERS[name], "/list")
     assert found.next is None
     assert found.number is None
+
+
+@pytest.mark.parametrize(
+    ("row", "number"),
+    [
+        ("<form class=pagination>Page <input name=page value=2 size=2> of 7</form>", 2),
+        ("<div class=pager><a href='?page=1'>Prev</a> <input type=number value=2 max=7> of 7</div>", 2),
+        ("<div class=pager><label>Page <input value=7></label> of <span>7</span></div>", 7),
+        ("<form>Seite <select><option>1<option selected>2<option>3</select> von 3</form>", 2),
+        ("<form class=pagination><input name=seite value=2> <span>von <b>7</b></span></form>", 2),
+        ("<div class=pager>2 / 7</div>", 2),
+        ("<form>Page <input name=page value=2> of 7</form><form>Page <input name=page value=3> of 7</form>", None),
+        ("<form>Quantity <input name=qty value=2> of 7</form>", None),
+        ("<form>Results per page <input value=20> of 70</form>", None),
+        ("<form class=pagination>Items <input name=limit value=2 type=hidden> of 7</form>", None),
+        ("<form class=pagination>Page <input name=page value=9> of 7</form>", None),
+        ("<div class=slideshow><input name=page value=2> of 7</div>", None),
+        ("<div class=pager>1-5 of 35</div>", None),
+        ("<div class=pager>Image 2 of 7</div>", None),
+    ],
+)
+def test_the_number_of_a_page_may_be_in_a_field(row: str, number: int | None) -> None:
+    assert pagination(row, "/list").number == number
+
+
+@pytest.mark.parametrize(
+    ("url", "row", "number"),
+    [
+        ("/list?page=3", "<div class=pagination><a href='/list?page=2'>Previous</a></div>", 3),
+        ("/list/page/3/", "<div class=pagination><a href='/list/page/2/'>Previous</a></div>", 3),
+        ("/list?page=2", "<div class=pagination><a href='?page=0'>First</a><a href='?page=1'>Previous</a></div>", 3),
+        ("/list?page=3", "<div class=pagination><a href='/other?page=2'>Previous</a></div>", None),
+        ("/list?page=3", "<p><a href='/list?page=2'>Previous</a></p>", None),
+    ],
+)
+def test_the_last_page_is_known_by_the_link_to_the_one_before(url: str, row: str, number: int | None) -> None:
+    assert pagination(row, url).number == number
