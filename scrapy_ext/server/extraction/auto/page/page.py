@@ -72,9 +72,9 @@ class Page:
 
     ``tree`` lacks scripts (their sources are in ``scripts``), styles, templates, comments. Whatever ``html``
     is, there is a tree: an empty one for an empty page, and the first ``MAX_HTML_LENGTH`` characters and
-    ``MAX_ELEMENTS`` elements (about) of a page that is larger. Elements nested deeper than the parser's
-    limit (255) are lost with what follows them. Content before and after the body is part of the body, as in browsers,
-    and that of declarative shadow roots stands in the place of their hosts.
+    ``MAX_ELEMENTS`` elements (about) of a page that is larger. Elements nested deeper than ``MAX_DEPTH`` levels stand
+    behind those around them, and at 2,048 levels the page ends. Content before and after the body is part of the body,
+    as in browsers, and that of declarative shadow roots stands in the place of their hosts.
     """
 
     def __init__(

@@ -113,6 +113,8 @@ def _begin(slot: HtmlElement, name: str, filled: set[str]) -> None:
 MAX_HTML_LENGTH: Final = 6_000_000
 #: The part of a page that is read, in elements. Of those pages, the largest has 18 thousand.
 MAX_ELEMENTS: Final = 60_000
+#: Levels of elements in a tree.
+MAX_DEPTH: Final = 250
 
 _UNSEEN: Final = ("style", "template", "svg", "object")
 #: Elements of a head.
@@ -214,9 +216,60 @@ def _encoded(html: str) -> bytes:
 
 
 def _parse(source: bytes) -> HtmlElement:
-    parser = lxml_html.HTMLParser(
-        encoding="utf-8", huge_tree=False, no_network=True, remove_comments=True, remove_pis=True
+    parser = _new_parser()
+    tree = _parse_with(parser, source)
+    last = parser.error_log.last_error
+    if last is None or last.type != etree.ErrorTypes.ERR_RESOURCE_LIMIT:
+        return tree
+    # The parser has ended at an element that was nested too deeply for it.
+    tree = _parse_with(_new_parser(may_be_deep=True), source)
+    _raise_deep(tree)
+    return tree
+
+
+def _new_parser(*, may_be_deep: bool = False) -> lxml_html.HTMLParser:
+    """Return a parser that ends at 256 levels of elements, or at 2,048."""
+    return lxml_html.HTMLParser(
+        encoding="utf-8", huge_tree=may_be_deep, no_network=True, remove_comments=True, remove_pis=True
     )
+
+
+def _raise_deep(tree: HtmlElement) -> None:
+    """Put elements that are nested too deeply behind those around them, in the order of the page.
+
+    Tags that nothing closes make pages so deep. Many rules look at all elements around one, so depth is time.
+    """
+    level = [tree]
+    for _ in range(MAX_DEPTH - 1):
+        level = [child for node in level for child in node]
+    for node in level:
+        if len(node):
+            _flatten(node)
+
+
+def _flatten(node: HtmlElement) -> None:
+    """Put all elements in one behind it."""
+    order: list[HtmlElement] = []
+    #: The texts behind the start of each, and behind the ends of those in it.
+    behind: list[list[str]] = []
+    for event, element in etree.iterwalk(node, events=("start", "end")):
+        if event == "start":
+            order.append(element)
+            behind.append([])
+        elif element.tail:
+            behind[-1].append(element.tail)
+    for element in order:
+        for child in list(element):
+            element.remove(child)
+    last = node
+    for element, texts in zip(order, behind, strict=True):
+        element.tail = "".join(texts) or None
+        if element is not node:
+            last.addnext(element)
+            last = element
+
+
+def _parse_with(parser: lxml_html.HTMLParser, source: bytes) -> HtmlElement:
     # lxml.html asks a Python function for the class of every element. Here it is always the same one.
     parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=HtmlElement))
     try:

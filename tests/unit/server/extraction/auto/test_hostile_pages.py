@@ -72,6 +72,7 @@ HOSTILE = {
     "references to nothing": f"<div itemscope itemref='{'a ' * 500_000}'><b itemprop=name>x</b></div>",
     "elements nested deeply": "<div>" * 100_000 + "x",
     "inline elements nested deeply": "<b>x" * 100_000,
+    "many elements nested deeply": "<div>y" * 1_800 + "<p>x <b>y</b> z</p>" * 15_000,
     "ends without end": "<p>x</body></html>" * 4_000,
     "pages in pages": "<html><body><div>x</html>y" * 4_000,
     "tables nested deeply": "<table><tr><td>" * 5_000,

@@ -8,6 +8,7 @@ from lxml import etree
 from scrapy_ext.server.extraction.auto.page import Focus
 from scrapy_ext.server.extraction.auto.page.labelled import Labels, LabelWords
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.parsing import MAX_DEPTH
 from scrapy_ext.server.extraction.auto.page.text import word_count
 from scrapy_ext.server.extraction.vocabulary import Vocabulary
 
@@ -31,6 +32,25 @@ def test_what_follows_the_end_of_a_page_is_of_its_body(html: str, body: str) -> 
     assert etree.tostring(shown).decode().strip() == f"<body>{body}</body>"
     assert page.tree.getroottree().getpath(shown) == "/html/body"
     assert set(shown.iter()) < set(page.elements)
+
+
+@pytest.mark.parametrize("levels", [MAX_DEPTH - 10, 600, 2_000])
+def test_elements_that_are_nested_deeply_keep_their_order_and_texts(levels: int) -> None:
+    begins = "".join(f"<div id=d{level}>a{level} <b>b{level}</b> " for level in range(levels))
+    ends = "".join(f"</div>c{level} " for level in reversed(range(levels)))
+    page = Page(f"<body>{begins}{ends}<p>last</p></body>", URL)
+    assert "".join(page.tree.itertext()).split() == [
+        *(f"{sign}{level}" for level in range(levels) for sign in "ab"),
+        *(f"c{level}" for level in reversed(range(levels))),
+        "last",
+    ]
+    assert [node.get("id") for node in page.tree.iter("div")] == [f"d{level}" for level in range(levels)]
+    assert max(sum(1 for _ in page.outline.around(position)) for position in range(len(page.elements))) <= MAX_DEPTH
+
+
+def test_tags_that_nothing_closes_lose_no_text() -> None:
+    lines = "".join(f"<font color=red><b>{number}<div>" for number in range(600))
+    assert "".join(Page(f"<body>{lines}</body>", URL).tree.itertext()) == "".join(map(str, range(600)))
 
 
 def test_the_texts_of_an_element_come_in_their_order_from_the_outline() -> None:
