@@ -16,6 +16,7 @@ from lxml import html as lxml_html
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.formulas import write_formulas
+from scrapy_ext.server.extraction.auto.page.joints import write_joints
 from scrapy_ext.server.extraction.auto.page.paths import ElementPaths
 from scrapy_ext.server.extraction.auto.page.readings import write_readings
 from scrapy_ext.server.extraction.auto.page.start_tags import with_bounded_attributes
@@ -177,6 +178,7 @@ def parsed(html: str, *, with_paths: bool = False) -> Parsed:
     _strip_noscript(tree)
     _strip_heading_signs(tree)
     write_readings(tree)
+    write_joints(tree)
     elements = list(tree.iter("*"))
     return Parsed(source, tree, elements, _attributes(elements), scripts, paths)
 
