@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from scrapy_ext.server.extraction.auto.markdown.document import CodeBlock
@@ -307,6 +307,13 @@ _ROLES: Final = {
 }  # fmt: skip
 
 
+#: Elements that people operate: a grid of them is a calendar or a choice.
+_OPERATED: Final = frozenset({"button", "input", "select", "textarea"})
+#: Days of a month, shown as a grid.
+_DAYS: Final = frozenset(range(1, 32))
+_WEEK: Final = 7
+
+
 def part_of_table(outline: Outline, position: int) -> str:
     """Return the tag of an element, or that of the part of a table which it is by its role."""
     role = outline.attributes[position].get("role")
@@ -375,15 +382,48 @@ def _is_data(outline: Outline, position: int, rows: list[_Row]) -> bool:
     inside = outline.tags[position + 1 : outline.ends[position]]
     if not _LAYOUT.isdisjoint(inside):
         return False
-    if "th" in inside or "thead" in inside or outline.tags[position] != "table":
-        return True
-    if len(rows) < 2:
+    if outline.tags[position] != "table":
+        return _is_data_by_roles(outline, position, rows)
+    if outline.attributes[position].get("role", "").strip().lower() == "grid" and _is_calendar(outline, rows):
         return False
+    if "th" in inside or "thead" in inside:
+        return True
+    return len(rows) > 1 and _are_small(outline, rows)
+
+
+def _are_small(outline: Outline, rows: list[_Row]) -> bool:
     return all(
         sum(tag in _BLOCKS for tag in outline.tags[cell : outline.ends[cell]]) < _MANY
         for row in rows
         for cell in row.cells
     )
+
+
+def _is_data_by_roles(outline: Outline, position: int, rows: list[_Row]) -> bool:
+    """Return whether other elements than those of tables make one of data.
+
+    A grid is as often one of pictures, cards or days: only headers tell it.
+    """
+    inside = range(position + 1, outline.ends[position])
+    parts = {part_of_table(outline, at) for at in inside}
+    if "table" in parts or not _are_small(outline, rows):
+        return False
+    if outline.attributes[position].get("role", "").strip().lower() == "grid":
+        return "th" in parts and not _is_calendar(outline, rows)
+    return True
+
+
+def _is_calendar(outline: Outline, rows: list[_Row]) -> bool:
+    """Return whether the cells of a grid are the days of a month in their order, or all are operated."""
+    cells = [cell for row in rows for cell in row.cells if part_of_table(outline, cell) == "td"]
+    if not cells:
+        return False
+    if all(not _OPERATED.isdisjoint(outline.tags[cell : outline.ends[cell]]) for cell in cells):
+        return True
+    numbers = [whole_number("".join(outline.texts_in(cell)).strip(), 2) for cell in cells]
+    days = [number for number in numbers if number in _DAYS]
+    follow = sum(later in (earlier + 1, 1) for earlier, later in pairwise(days))
+    return len(days) > len(cells) // 2 and len(days) >= _WEEK and follow == len(days) - 1
 
 
 def _grid(outline: Outline, rows: list[_Row]) -> list[list[int | None]] | None:
