@@ -20,6 +20,7 @@ from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, in_ascii_dig
 from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.layout import step_of
 from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Elements of one post that are compared.
 MAX_ELEMENTS: Final = 300
@@ -40,6 +41,7 @@ _CELLS: Final = frozenset({"td", "th", "dt", "dd"})
 _NO_NAME_TAGS: Final = frozenset({"h1", "h2", "button", "time", "blockquote", "pre", "code", "label", "option"})
 #: Elements around texts of several paragraphs.
 _HOLDERS: Final = frozenset({"div", "section", "article", "main", "table", "tbody", "tr", "td", "li", "dd"})
+_LABEL_OF_POST: Final = load_vocabulary("forums").pattern("label_of_post", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?…:;,。！？]$")
 _DIGITS = re.compile(r"\d+")
 #: The number of the posts of a member: ``Jane (157)``.
@@ -138,7 +140,7 @@ class _Posts:
     def button(self, part: _Part) -> HtmlElement | None:
         """Return the link or button with a part."""
         node = self._page.elements[part.position]
-        return next((each for each in (node, node.getparent()) if each is not None and each.tag in _BUTTONS), None)
+        return next((each for each in (node, node.getparent()) if each is not None and _is_button(each)), None)
 
     def texts(self) -> list[PostText]:
         """Return the text of each post; all of it where the posts have no text but the same."""
@@ -165,7 +167,10 @@ class _Posts:
         return self._in_most(short, lambda part: (*_kind_of_place(part.way), letters_of(_DIGITS.sub("", part.text))))
 
     def _beside_sentences(self, rest: list[_Part]) -> set[_Part]:
-        """Return the marked parts that stand beside paragraphs of the text, or in bold in one; no links and buttons."""
+        """Return the marked parts that stand beside paragraphs of the text, or in bold in one.
+
+        They are no links and buttons, nor their like by their words: "Reply", "Member".
+        """
         texts = [part.way for part in rest if len(part.text) > MAX_NAME_LENGTH]
         whole, beside = set(texts), {(*way[:-1], _name_of(way)) for way in texts if way}
         found = set()
@@ -174,7 +179,8 @@ class _Posts:
             tag = _tag_of(way) if way else ""
             in_bold = tag in _IN_BOLD and way[:-1] in whole and part.text[-1] not in ":："
             is_paragraph = bool(way) and tag not in _CELLS and (*way[:-1], _name_of(way)) in beside
-            if (in_bold or is_paragraph) and self.button(part) is None and words_before_date(part.text) is None:
+            is_label = self.button(part) is not None or _LABEL_OF_POST.fullmatch(part.text) is not None
+            if (in_bold or is_paragraph) and not is_label and words_before_date(part.text) is None:
                 found.add(part)
         return found
 
@@ -247,6 +253,10 @@ def _parts(page: Page, boxes: Sequence[HtmlElement], texts: Container[HtmlElemen
                 if child not in others and child not in texts:
                     inner.append((child, (*way, f"{step}#{found[step]}")))
             left += reversed(inner)
+
+
+def _is_button(node: HtmlElement) -> bool:
+    return node.tag in _BUTTONS or node.get("role") == "button" or node.get("onclick") is not None
 
 
 def _own_lines(node: HtmlElement) -> Iterator[str]:
