@@ -60,8 +60,8 @@ _ROOT: Final = re.compile(
 #: Those of feeds and sitemaps, which are often declared as HTML.
 _FEEDS: Final = frozenset({"rss", "feed", "rdf:rdf", "urlset", "sitemapindex", "opml"})
 _PAGE_BEGIN: Final = re.compile(r"[\s\ufeff]*<!doctype\s+html\b", re.IGNORECASE)
-#: First elements of pages without a type of document. In a plain text, another tag or a comment follows them: "<body> is
-#: a tag" is a sentence.
+#: First elements of pages without a type of document. In a plain text another tag or a comment follows them: "<body> is
+#: old" is a sentence.
 _OF_PAGES: Final = frozenset({"html", "head", "body"})
 _TAG_BEHIND: Final = re.compile(r"[^<>]{0,2000}>\s*<[!/a-z]", re.IGNORECASE)
 

@@ -61,7 +61,7 @@ _FOOTNOTE = re.compile(
 )
 _COLON = re.compile("[:：]")
 _PLACE_BEFORE = re.compile(
-    r"(?P<place>[^\W\d_][^,\d|:]{0,40}?)(?:,|\s?[–—]|\s-)\s*(?:(?:le|den|dem|am|el|il|em|op|a|lê|på)\s+)?"
+    r"(?P<place>[^\W\d_][^,\d|:]{0,40}?)(?:[,、]|\s?[–—]|\s-)\s*(?:(?:le|den|dem|am|el|il|em|op|a|lê|på)\s+)?"
 )
 #: A surname that may be the day of the week before a date: ``By Robinson Sunday, 3 May``.
 _NAMED_AS_DAY = re.compile(rf"\s+(?P<day>{_VOCABULARY.text('weekdays')})(?!\w)")
@@ -201,15 +201,7 @@ def names_in(raw: str, leading: re.Pattern[str] = LEADING, *, shown: bool = Fals
     titled = _TITLE_AFTER_COMMA.search(text) if shown else None
     if titled is not None and _are_names(_SEPARATORS.split(text[: titled.start()])):
         text = text[: titled.start()]
-    parts = [part.strip(" ,;:|•·–—-") for part in _SEPARATORS.split(text)]
-    if shown and _DIGIT.search(behind) and _is_name_and_place(text):
-        parts = [text.partition(",")[0]]
-    if shown and any(map(_TITLE.fullmatch, parts[1:])):
-        parts = _without_titles(parts) or [text]
-    if not _are_names(parts) or _OFFICE.search(" ".join(parts)):
-        parts = [text]
-    if shown and _FOOTNOTE.fullmatch(parts[0]):
-        parts = [match["name"] if (match := _FOOTNOTE.fullmatch(part)) else part for part in parts]
+    parts = _parts_of(text, behind, shown=shown)
     names: list[str] = []
     for part in parts:
         if names and _QUALIFICATION.fullmatch(part) and not AGENCY.fullmatch(part):
@@ -223,6 +215,20 @@ def names_in(raw: str, leading: re.Pattern[str] = LEADING, *, shown: bool = Fals
         if 0 < len(name) <= MAX_NAME_LENGTH and _LETTER.search(name) and not _NO_NAME.search(name):
             names.append(name)
     return names
+
+
+def _parts_of(text: str, behind: str, *, shown: bool) -> list[str]:
+    """Return the names of a text without its begin and end; ``behind`` is the end that it had."""
+    parts = [part.strip(" ,;:|•·–—-") for part in _SEPARATORS.split(text)]
+    if shown and _DIGIT.search(behind) and _is_name_and_place(text):
+        parts = _SEPARATORS.split(text.rpartition(", ")[0])
+    if shown and any(map(_TITLE.fullmatch, parts[1:])):
+        parts = _without_titles(parts) or [text]
+    if not _are_names(parts) or _OFFICE.search(" ".join(parts)):
+        parts = [text]
+    if shown and _FOOTNOTE.fullmatch(parts[0]):
+        parts = [match["name"] if (match := _FOOTNOTE.fullmatch(part)) else part for part in parts]
+    return parts
 
 
 def _without_begin(text: str, leading: re.Pattern[str]) -> str:
@@ -246,15 +252,15 @@ def _without_trailing(text: str) -> tuple[str, str]:
     day = _NAMED_AS_DAY.match(text, border)
     if day is not None and day["day"][0].isupper() and len(names.split()) == 1 and names.rstrip()[-1:].isalpha():
         # "Anna Sonntag, 3. Mai" is as likely Anna, on a Sunday.
-        return ("", behind) if _DIGIT.search(behind) else (text[: day.end()], text[day.end() :])
+        return ("", behind) if _DIGIT.search(behind) else (text[: day.end()] + _TRAILING.sub("", text[day.end() :]), "")
     return names.strip(" ,;:|"), behind
 
 
 def _is_name_and_place(text: str) -> bool:
-    """Return whether a text is a name of several words, a comma, and one word, as of a place before a date."""
-    name, _, place = text.partition(", ")
+    """Return whether a text is names of several words, a comma, and one word, as of a place before a date."""
+    name, _, place = text.rpartition(", ")
     is_place = place.isalpha() and place.istitle() and not (_QUALIFICATION.fullmatch(place) or AGENCY.fullmatch(place))
-    return is_place and is_whole_name(name)
+    return is_place and all(map(is_whole_name, _SEPARATORS.split(name)))
 
 
 def _without_titles(parts: list[str]) -> list[str]:

@@ -270,10 +270,8 @@ def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
     both = _has_both(text)
     if _is_of_deadline(node, text):
         return None
-    if not modified and _published_among(text):
-        return True
-    if not modified and any(_RECEIVED_WORD.fullmatch(each.rstrip(" :")) for each in (_label_of(node), _before_date(text))):
-        return None
+    if not modified and (among := _is_among_received(node, text)) is not None:
+        return among or None
     is_modified = not both and bool(_MODIFIED_NAME.search(names) or _MODIFIED_WORD.search(text))
     if modified:
         return True if both or is_modified else None
@@ -327,6 +325,14 @@ def _published_among(text: str) -> str:
     found = [date for label, date in zip(labels, dates, strict=True) if _is_published_label(label)]
     are_received = any(map(_RECEIVED_WORD.fullmatch, labels))
     return text[found[0].start() :][: len(found[0].group())] if len(found) == 1 and are_received else ""
+
+
+def _is_among_received(node: HtmlElement, text: str) -> bool | None:
+    """Return whether a node has the publication of a manuscript, or False for its receipt; None for other nodes."""
+    if _published_among(text):
+        return True
+    labels = (each.rstrip(" :") for each in (_label_of(node), _before_date(text)))
+    return False if any(map(_RECEIVED_WORD.fullmatch, labels)) else None
 
 
 def _is_behind_name(text: str) -> bool:

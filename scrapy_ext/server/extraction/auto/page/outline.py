@@ -19,6 +19,8 @@ from lxml.html import HtmlElement
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt"})
 _IN_HEADING: Final = 3
 _CONTROLS: Final = frozenset({"button", "label"})
+#: Elements that people operate, which the answer to a question has not.
+_OPERATED: Final = _CONTROLS | {"input", "select", "textarea"}
 #: Elements below a heading or a question that are looked at.
 _FOLDED: Final = 100
 #: Most letters of a heading beside the control that it consists of: those of a number or sign, not "Copy link".
@@ -117,9 +119,9 @@ class Outline:
             return False
         if self._is_in_small_form(control):
             return False
-        if answer >= self.ends[self.parents[control]] or not _CONTROLS.isdisjoint(
-            self.tags[answer : self.ends[answer]]
-        ):
+        if answer >= self.ends[self.parents[control]]:
+            return False
+        if not _OPERATED.isdisjoint(self.tags[answer : self.ends[answer]]):
             return False
         below = range(answer, min(self.ends[answer], answer + _FOLDED))
         return self._length(below) >= max(_SHORTEST_ANSWER, 2 * self._length(below, in_links=True))

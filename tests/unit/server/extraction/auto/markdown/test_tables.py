@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract_more
-from scrapy_ext.server.extraction.auto.markdown.parts import MAX_COLUMNS
+from scrapy_ext.server.extraction.auto.markdown.grids import MAX_COLUMNS
 from tests.support.markdown import read
 
 
