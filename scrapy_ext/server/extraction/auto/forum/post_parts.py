@@ -116,7 +116,9 @@ class _Posts:
         self._boxes = boxes
         self.parts = list(_parts(page, boxes, texts))
         #: Dates, and what is the same in most posts.
-        self.marked = {*self._dates(), *self._same()}
+        dates = list(self._dates())
+        self._first_dates = {part.post: part.position for part in reversed(dates)}
+        self.marked = {*dates, *self._same()}
         names = self._ways_of_names()
         rest = [part for part in self.parts if part not in self.marked and part.way not in names]
         self._has_text = bool(rest)
@@ -198,9 +200,18 @@ class _Posts:
             if part not in self.marked and tags[part.position] not in _NO_NAME_TAGS:
                 by_way[part.way][part.post] = part.text
         found = {way: self._are_names(texts) for way, texts in by_way.items()}
-        # A short paragraph beside others is a greeting.
+        # A short paragraph beside others is a greeting, unless a date is between them.
         texts = {_kind_of_place(way) for way, are_names in found.items() if not are_names}
-        return [way for way, are_names in found.items() if are_names and _kind_of_place(way) not in texts]
+        of_text = (part for part in reversed(self.parts) if part not in self.marked and not found.get(part.way, False))
+        first_texts = {part.post: part.position for part in of_text}
+        dated = {
+            part.way
+            for part in self.parts
+            if part.position < self._first_dates.get(part.post, 0) < first_texts.get(part.post, 0)
+        }
+        return [
+            way for way, are_names in found.items() if are_names and (_kind_of_place(way) not in texts or way in dated)
+        ]
 
     def _names_before_dates(self) -> dict[int, str]:
         """Return the names in the lines with dates, before these: ``Jane wrote on 12 March``."""
