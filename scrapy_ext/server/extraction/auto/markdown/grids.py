@@ -128,7 +128,7 @@ def _are_small(outline: Outline, rows: list[_Row]) -> bool:
 def _is_data_by_roles(outline: Outline, position: int, rows: list[_Row]) -> bool:
     """Return whether other elements than those of tables make one of data.
 
-    A grid is as often one of pictures, cards or days: only headers tell it.
+    A grid is as often one of pictures, cards or days: only headers show that it is one of data.
     """
     inside = range(position + 1, outline.ends[position])
     parts = {part_of_table(outline, at) for at in inside}

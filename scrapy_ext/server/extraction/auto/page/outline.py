@@ -69,8 +69,8 @@ class Outline:
             elif self._is_question(position):
                 questions.setdefault(self._kind_of(position), []).append(position)
         folded_by_label = self._switches() if questions else set()
-        for (tag, *_), found in questions.items():
-            several = len(found) >= _SEVERAL and tag != "label"
+        for (kind, *_), found in questions.items():
+            several = len(found) >= _SEVERAL and kind != "label"
             for position in found:
                 if several or self._folds(position, folded_by_label):
                     self._make_text(position, "summary")
