@@ -130,13 +130,17 @@ def _is_data_by_roles(outline: Outline, position: int, rows: list[_Row]) -> bool
 
     A grid is as often one of pictures, cards or days: only headers show that it is one of data.
     """
-    inside = range(position + 1, outline.ends[position])
-    parts = {part_of_table(outline, at) for at in inside}
-    if "table" in parts or not _are_small(outline, rows):
+    has_headers = False
+    for at in range(position + 1, outline.ends[position]):
+        part = part_of_table(outline, at)
+        # The parts of a table within it are not read again for each one around it.
+        if part == "table":
+            return False
+        has_headers = has_headers or part == "th"
+    if not _are_small(outline, rows):
         return False
-    if outline.attributes[position].get("role", "").strip().lower() == "grid":
-        return "th" in parts and not _is_calendar(outline, rows)
-    return True
+    is_grid = outline.attributes[position].get("role", "").strip().lower() == "grid"
+    return not is_grid or (has_headers and not _is_calendar(outline, rows))
 
 
 def _is_calendar(outline: Outline, rows: list[_Row]) -> bool:
