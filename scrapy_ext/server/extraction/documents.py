@@ -52,13 +52,18 @@ _SEARCHED_OF_VIEWER: Final = 2000
 
 #: The first element of XML, behind its declaration and comments.
 _ROOT: Final = re.compile(
-    r"[\s\ufeff]*(?:(?:<\?xml[^>]{0,500}>|<!--(?:(?!-->).){0,2000}-->|<!DOCTYPE[^>\[]{0,500}>)\s*){0,20}"
+    r"[\s\ufeff]*(?:(?:<\?xml[^>]{0,500}>|<!--(?:(?!-->).){0,20000}-->"
+    r"|<!DOCTYPE[^>\[]{0,500}(?:\[[^\]]{0,5000}\]\s*)?>)\s*){0,20}"
     r"<([a-z][\w:.-]{0,60})",
     re.DOTALL | re.IGNORECASE,
 )
 #: Those of feeds and sitemaps, which are often declared as HTML.
 _FEEDS: Final = frozenset({"rss", "feed", "rdf:rdf", "urlset", "sitemapindex", "opml"})
-_PAGE_BEGIN: Final = re.compile(r"[\s\ufeff]*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_PAGE_BEGIN: Final = re.compile(r"[\s\ufeff]*<!doctype\s+html\b", re.IGNORECASE)
+#: First elements of pages without a type of document. In a plain text another tag or a comment follows them: "<body> is
+#: old" is a sentence.
+_OF_PAGES: Final = frozenset({"html", "head", "body"})
+_TAG_BEHIND: Final = re.compile(r"[^<>]{0,2000}>\s*<[!/a-z]", re.IGNORECASE)
 
 JSON: Final = "JSON"
 XML: Final = "XML"
@@ -114,7 +119,11 @@ def kind_of_text(content_type: str | None, text: str) -> str:
     name = root[1].lower() if root else ""
     if name in _FEEDS:
         return XML
-    if kind in _PAGES or _PAGE_BEGIN.match(text) or name == "html":
+    if kind in _PAGES or _PAGE_BEGIN.match(text):
+        return ""
+    # The elements of XHTML may have a prefix: "h:html".
+    is_plain = kind.startswith("text/") and not _XML.fullmatch(kind)
+    if root and name.rpartition(":")[2] in _OF_PAGES and (not is_plain or _TAG_BEHIND.match(text, root.end())):
         return ""
     if _JSON.fullmatch(kind):
         return JSON

@@ -27,7 +27,8 @@ from resiliparse.extract.html2text import extract_plain_text
 from trafilatura import bare_extraction
 
 from scrapy_ext.server.extraction.auto import probability
-from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun, runs_of, text_of, text_runs
+from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun, runs_of, text_of
+from scrapy_ext.server.extraction.auto.articles.chosen_lines import text_runs
 from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, TEASER, ArticleBox, text_length
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of

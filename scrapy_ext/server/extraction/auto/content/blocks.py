@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.articles.body_lines import runs_of, text_runs
+from scrapy_ext.server.extraction.auto.articles.body_lines import runs_of
+from scrapy_ext.server.extraction.auto.articles.chosen_lines import text_runs
 from scrapy_ext.server.extraction.auto.articles.prose import ArticleBox
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.page import Focus, Page, one_line

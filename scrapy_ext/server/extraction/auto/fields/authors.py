@@ -23,6 +23,7 @@ from scrapy_ext.server.extraction.auto.fields.bylines import (
     behind_date,
     byline_in,
     is_of_event,
+    is_place_and_date,
     is_whole_name,
     names_in,
     part_with,
@@ -193,7 +194,7 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
     raw = node_text(node, MAX_TEXT_LENGTH)
     if len(raw) >= MAX_TEXT_LENGTH:
         return []
-    if is_of_event(raw):
+    if is_of_event(raw) or is_place_and_date(raw):
         return []
     links = [node] if node.tag == "a" else list(node.iter("a"))[:MAX_AUTHORS]
     profiles = {node_text(link, MAX_NAME_LENGTH).casefold(): page.link(link.get("href")) for link in links}

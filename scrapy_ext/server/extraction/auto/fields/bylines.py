@@ -38,6 +38,7 @@ _VENUE, _PUBLIC_BODY, _EVENT = _VOCABULARY.patterns("venue", "public_body", "eve
 _OFFICE, _NO_NAME, AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
 _DESK = _VOCABULARY.pattern("desk", re.IGNORECASE)
 _WEEKDAY = _VOCABULARY.pattern("weekdays")
+_TOWN = load_vocabulary("jobs").pattern("town", re.IGNORECASE)
 _IN_PLACE = _VOCABULARY.pattern("in_place")
 _MAIL, _HANDLE = _VOCABULARY.patterns("mail", "handle")
 HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han_author", "han_between")
@@ -59,6 +60,11 @@ _FOOTNOTE = re.compile(
     r"(?P<name>[^\W\d_]\S*(?:\s\S+){0,2}\s[^\W\d_]\S*[^\W\d_])\s?(?:\d{1,2}|[*†‡§¶])(?:\s?,?\s?(?:\d{1,2}|[*†‡§¶]))*"
 )
 _COLON = re.compile("[:：]")
+_PLACE_BEFORE = re.compile(
+    r"(?P<place>[^\W\d_][^,\d|:]{0,40}?)(?:[,、]|\s?[–—]|\s-)\s*(?:(?:le|den|dem|am|el|il|em|op|a|lê|på)\s+)?"
+)
+#: A surname that may be the day of the week before a date: ``By Robinson Sunday, 3 May``.
+_NAMED_AS_DAY = re.compile(rf"\s+(?P<day>{_VOCABULARY.text('weekdays')})(?!\w)")
 
 
 def is_of_event(line: str) -> bool:
@@ -68,6 +74,19 @@ def is_of_event(line: str) -> bool:
         return False
     place = line[: date.start()]
     return _EVENT.match(line) is not None or _VENUE.search(_BEHIND_NAME.split(place, 1)[0]) is not None
+
+
+def is_place_and_date(line: str) -> bool:
+    """Return whether a line is a word or the name of a town, a comma or dash, and a date: ``Oslo, 3. Mai 2024``.
+
+    An author who has one name stands as often so as a place does.
+    """
+    date = WRITTEN.search(in_ascii_digits(line)) if _DIGIT.search(line) else None
+    match = _PLACE_BEFORE.fullmatch(line[: date.start()]) if date else None
+    if match is None or NAMED_LEADING.match(line):
+        return False
+    place = match["place"]
+    return (" " not in place and AGENCY.fullmatch(place) is None) or _TOWN.fullmatch(place) is not None
 
 
 def words_of(name: str) -> int:
@@ -176,17 +195,13 @@ def names_in(raw: str, leading: re.Pattern[str] = LEADING, *, shown: bool = Fals
     placed = [_IN_PLACE.fullmatch(part) for part in _SEPARATORS.split(text)] if shown else []
     if len(placed) > 1 and all(placed):
         return [match["name"] for match in placed if match]
-    text = _TRAILING.sub("", text).strip(" ,;:|")
+    text, behind = _without_trailing(text)
+    if not text:
+        return []
     titled = _TITLE_AFTER_COMMA.search(text) if shown else None
     if titled is not None and _are_names(_SEPARATORS.split(text[: titled.start()])):
         text = text[: titled.start()]
-    parts = [part.strip(" ,;:|•·–—-") for part in _SEPARATORS.split(text)]
-    if shown and any(map(_TITLE.fullmatch, parts[1:])):
-        parts = _without_titles(parts) or [text]
-    if not _are_names(parts) or _OFFICE.search(" ".join(parts)):
-        parts = [text]
-    if shown and _FOOTNOTE.fullmatch(parts[0]):
-        parts = [match["name"] if (match := _FOOTNOTE.fullmatch(part)) else part for part in parts]
+    parts = _parts_of(text, behind, shown=shown)
     names: list[str] = []
     for part in parts:
         if names and _QUALIFICATION.fullmatch(part) and not AGENCY.fullmatch(part):
@@ -202,6 +217,20 @@ def names_in(raw: str, leading: re.Pattern[str] = LEADING, *, shown: bool = Fals
     return names
 
 
+def _parts_of(text: str, behind: str, *, shown: bool) -> list[str]:
+    """Return the names of a text without its begin and end; ``behind`` is the end that it had."""
+    parts = [part.strip(" ,;:|•·–—-") for part in _SEPARATORS.split(text)]
+    if shown and _DIGIT.search(behind) and _is_name_and_place(text):
+        parts = _SEPARATORS.split(text.rpartition(", ")[0])
+    if shown and any(map(_TITLE.fullmatch, parts[1:])):
+        parts = _without_titles(parts) or [text]
+    if not _are_names(parts) or _OFFICE.search(" ".join(parts)):
+        parts = [text]
+    if shown and _FOOTNOTE.fullmatch(parts[0]):
+        parts = [match["name"] if (match := _FOOTNOTE.fullmatch(part)) else part for part in parts]
+    return parts
+
+
 def _without_begin(text: str, leading: re.Pattern[str]) -> str:
     """Return a byline without the words and the day before its names."""
     if names := behind_date(text):
@@ -210,6 +239,28 @@ def _without_begin(text: str, leading: re.Pattern[str]) -> str:
     dated = _DATED_LEADING.match(text)
     is_dated = dated is not None and (dated["ago"] or is_mostly_date(dated["day"]))
     return text[dated.end() :] if dated is not None and is_dated else text
+
+
+def _without_trailing(text: str) -> tuple[str, str]:
+    """Return a text without what stands behind its names, and that; nothing where a surname may be a day."""
+    match = _TRAILING.search(text)
+    if match is None:
+        return text.strip(" ,;:|"), ""
+    names, behind = text[: match.start()], text[match.start() :]
+    # The expression may leave the space before the day on either side of its match.
+    border = len(names.rstrip())
+    day = _NAMED_AS_DAY.match(text, border)
+    if day is not None and day["day"][0].isupper() and len(names.split()) == 1 and names.rstrip()[-1:].isalpha():
+        # "Anna Sonntag, 3. Mai" is as likely Anna, on a Sunday.
+        return ("", behind) if _DIGIT.search(behind) else (text[: day.end()] + _TRAILING.sub("", text[day.end() :]), "")
+    return names.strip(" ,;:|"), behind
+
+
+def _is_name_and_place(text: str) -> bool:
+    """Return whether a text is names of several words, a comma, and one word, as of a place before a date."""
+    name, _, place = text.rpartition(", ")
+    is_place = place.isalpha() and place.istitle() and not (_QUALIFICATION.fullmatch(place) or AGENCY.fullmatch(place))
+    return is_place and all(map(is_whole_name, _SEPARATORS.split(name)))
 
 
 def _without_titles(parts: list[str]) -> list[str]:

@@ -53,6 +53,9 @@ _NAME_BEFORE_DATE = re.compile(r"(\D{1,60}?)(?:,|\s[|·•–—-])\s(?=\d)")
 _THREE_NUMBERS = re.compile(r"\d\D+\d+\D+\d")
 #: Most words of a name before a date.
 MAX_NAME_WORDS: Final = 4
+#: Most dates of a line, and what stands around their labels.
+MAX_DATES: Final = 8
+_BORDERS: Final = " :;,.|/·•–—-"
 #: Longest label of a date, in characters.
 MAX_LABEL_LENGTH: Final = 30
 
@@ -60,6 +63,7 @@ _PUBLISHED_METAS, _MODIFIED_METAS = map(_VOCABULARY.words, ("published_metas", "
 _DATE_NAMES: Final = _VOCABULARY.words("date_names")
 _PUBLISHED_NAME, _MODIFIED_NAME = _VOCABULARY.patterns("published_name", "modified_name")
 _MODIFIED_WORD, _PUBLISHED_WORD = _VOCABULARY.patterns("modified_word", "published_word", flags=re.IGNORECASE)
+_RECEIVED_WORD: Final = _VOCABULARY.pattern("received_word", re.IGNORECASE)
 _DATE_LABELS: Final = frozenset(_VOCABULARY.words("date_labels"))
 #: Words for the last day of something before its date, perhaps with the day of the week between.
 _DEADLINE = re.compile(rf"\b(?:{load_vocabulary('jobs').text('deadline')})\W{{0,3}}(?:\w+\W{{0,3}})?$", re.IGNORECASE)
@@ -157,6 +161,7 @@ class Dates:
                 or _BYLINE.match(text)
                 or byline_in(text)
                 or _states_both(text)
+                or _published_among(text)
                 or (_is_behind_name(text) and not self._is_of_event(text))
             )
             # A line that begins with its date has no other words before it.
@@ -235,6 +240,8 @@ def _changed_at(node: HtmlElement, page: Page) -> Date | None:
 def _texts(node: HtmlElement, *, modified: bool) -> tuple[str, ...]:
     """Return the texts of a node that may be its date, the more exact ones first."""
     text = node_text(node, MAX_TEXT_LENGTH)
+    if not modified and (among := _published_among(text)):
+        return (among,)
     if modified and _has_both(text):
         change = _MODIFIED_WORD.search(text)
         own = node.get("datetime", "") if _is_of_change(node) else ""
@@ -263,6 +270,8 @@ def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
     both = _has_both(text)
     if _is_of_deadline(node, text):
         return None
+    if not modified and (among := _is_among_received(node, text)) is not None:
+        return among or None
     is_modified = not both and bool(_MODIFIED_NAME.search(names) or _MODIFIED_WORD.search(text))
     if modified:
         return True if both or is_modified else None
@@ -299,6 +308,31 @@ def _states_both(text: str) -> bool:
     if date is None or not _has_both(text):
         return False
     return not date.start() or any(map(_is_published_label, _ends_of(text[: date.start()])))
+
+
+def _published_among(text: str) -> str:
+    """Return the part with the day of publication of a line of several days: ``Received: 3 May; Published: 9 June``.
+
+    Each day has a label of few words, and one that of the publication.
+    """
+    if len(text) > 2 * MAX_BYLINE_LENGTH or not _THREE_NUMBERS.search(text):
+        return ""
+    dates = list(islice(WRITTEN.finditer(in_ascii_digits(text)), MAX_DATES))
+    ends = (0, *(date.end() for date in dates))
+    labels = [text[end : date.start()].strip(_BORDERS) for end, date in zip(ends, dates, strict=False)]
+    if not 2 <= len(dates) < MAX_DATES or any(map(_DIGIT.search, labels)):
+        return ""
+    found = [date for label, date in zip(labels, dates, strict=True) if _is_published_label(label)]
+    are_received = any(map(_RECEIVED_WORD.fullmatch, labels))
+    return text[found[0].start() :][: len(found[0].group())] if len(found) == 1 and are_received else ""
+
+
+def _is_among_received(node: HtmlElement, text: str) -> bool | None:
+    """Return whether a node has the publication of a manuscript, or False for its receipt; None for other nodes."""
+    if _published_among(text):
+        return True
+    labels = (each.rstrip(" :") for each in (_label_of(node), _before_date(text)))
+    return False if any(map(_RECEIVED_WORD.fullmatch, labels)) else None
 
 
 def _is_behind_name(text: str) -> bool:

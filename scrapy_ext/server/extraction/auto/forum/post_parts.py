@@ -20,6 +20,7 @@ from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, in_ascii_dig
 from scrapy_ext.server.extraction.auto.page import Page, one_line
 from scrapy_ext.server.extraction.auto.page.layout import step_of
 from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Elements of one post that are compared.
 MAX_ELEMENTS: Final = 300
@@ -40,6 +41,7 @@ _CELLS: Final = frozenset({"td", "th", "dt", "dd"})
 _NO_NAME_TAGS: Final = frozenset({"h1", "h2", "button", "time", "blockquote", "pre", "code", "label", "option"})
 #: Elements around texts of several paragraphs.
 _HOLDERS: Final = frozenset({"div", "section", "article", "main", "table", "tbody", "tr", "td", "li", "dd"})
+_LABEL_OF_POST: Final = load_vocabulary("forums").pattern("label_of_post", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?…:;,。！？]$")
 _DIGITS = re.compile(r"\d+")
 #: The number of the posts of a member: ``Jane (157)``.
@@ -114,7 +116,9 @@ class _Posts:
         self._boxes = boxes
         self.parts = list(_parts(page, boxes, texts))
         #: Dates, and what is the same in most posts.
-        self.marked = {*self._dates(), *self._same()}
+        dates = list(self._dates())
+        self._first_dates = {part.post: part.position for part in reversed(dates)}
+        self.marked = {*dates, *self._same()}
         names = self._ways_of_names()
         rest = [part for part in self.parts if part not in self.marked and part.way not in names]
         self._has_text = bool(rest)
@@ -138,7 +142,7 @@ class _Posts:
     def button(self, part: _Part) -> HtmlElement | None:
         """Return the link or button with a part."""
         node = self._page.elements[part.position]
-        return next((each for each in (node, node.getparent()) if each is not None and each.tag in _BUTTONS), None)
+        return next((each for each in (node, node.getparent()) if each is not None and _is_button(each)), None)
 
     def texts(self) -> list[PostText]:
         """Return the text of each post; all of it where the posts have no text but the same."""
@@ -165,7 +169,10 @@ class _Posts:
         return self._in_most(short, lambda part: (*_kind_of_place(part.way), letters_of(_DIGITS.sub("", part.text))))
 
     def _beside_sentences(self, rest: list[_Part]) -> set[_Part]:
-        """Return the marked parts that stand beside paragraphs of the text, or in bold in one; no links and buttons."""
+        """Return the marked parts that stand beside paragraphs of the text, or in bold in one.
+
+        They are no links and buttons, nor their like by their words: "Reply", "Member".
+        """
         texts = [part.way for part in rest if len(part.text) > MAX_NAME_LENGTH]
         whole, beside = set(texts), {(*way[:-1], _name_of(way)) for way in texts if way}
         found = set()
@@ -174,7 +181,8 @@ class _Posts:
             tag = _tag_of(way) if way else ""
             in_bold = tag in _IN_BOLD and way[:-1] in whole and part.text[-1] not in ":："
             is_paragraph = bool(way) and tag not in _CELLS and (*way[:-1], _name_of(way)) in beside
-            if (in_bold or is_paragraph) and self.button(part) is None and words_before_date(part.text) is None:
+            is_label = self.button(part) is not None or _LABEL_OF_POST.fullmatch(part.text) is not None
+            if (in_bold or is_paragraph) and not is_label and words_before_date(part.text) is None:
                 found.add(part)
         return found
 
@@ -192,9 +200,18 @@ class _Posts:
             if part not in self.marked and tags[part.position] not in _NO_NAME_TAGS:
                 by_way[part.way][part.post] = part.text
         found = {way: self._are_names(texts) for way, texts in by_way.items()}
-        # A short paragraph beside others is a greeting.
+        # A short paragraph beside others is a greeting, unless a date is between them.
         texts = {_kind_of_place(way) for way, are_names in found.items() if not are_names}
-        return [way for way, are_names in found.items() if are_names and _kind_of_place(way) not in texts]
+        of_text = (part for part in reversed(self.parts) if part not in self.marked and not found.get(part.way, False))
+        first_texts = {part.post: part.position for part in of_text}
+        dated = {
+            part.way
+            for part in self.parts
+            if part.position < self._first_dates.get(part.post, 0) < first_texts.get(part.post, 0)
+        }
+        return [
+            way for way, are_names in found.items() if are_names and (_kind_of_place(way) not in texts or way in dated)
+        ]
 
     def _names_before_dates(self) -> dict[int, str]:
         """Return the names in the lines with dates, before these: ``Jane wrote on 12 March``."""
@@ -247,6 +264,10 @@ def _parts(page: Page, boxes: Sequence[HtmlElement], texts: Container[HtmlElemen
                 if child not in others and child not in texts:
                     inner.append((child, (*way, f"{step}#{found[step]}")))
             left += reversed(inner)
+
+
+def _is_button(node: HtmlElement) -> bool:
+    return node.tag in _BUTTONS or node.get("role") == "button" or node.get("onclick") is not None
 
 
 def _own_lines(node: HtmlElement) -> Iterator[str]:

@@ -109,7 +109,7 @@ class Employer:
             ("attribute data-company-name", self._attribute),
             ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
             ("name of the site", lambda: self._mentioned([company_of_site(page)], item)),
-            ("name of the company's own site", lambda: named_apart(company_of_own_site(page, self._titles), item)),
+            ("name of the company's own site", lambda: named_apart(self._of_own_site(), item)),
             ("copyright", lambda: self._mentioned([company_of_copyright(page)], item)),
             ("host, description", lambda: named_apart(company_of_host(page, item.description, item.jobTitle), item)),
         ]
@@ -235,6 +235,9 @@ class Employer:
         if letters_of(name) not in names_of_site(self._page) or is_own_site(self._page):
             return True
         return self._times_subject(name) > 0 or self._description.count(name) >= OFTEN
+
+    def _of_own_site(self) -> str | None:
+        return company_of_own_site(self._page, self._titles, self._description)
 
     def _attribute(self) -> str | None:
         if self._page.with_attribute.keys().isdisjoint(_ATTRIBUTES):

@@ -3,7 +3,8 @@
 A site names itself the same way whether it is that of an employer or a job board. So its name is the employer where two
 of its statements agree, and where the address or the menu says that the site is of one company: an address of careers,
 a host of its own at a job board, or a job beside products, rooms or the menu of a restaurant. A menu for employers,
-recruiters or candidates, or that of a newspaper, is one of a site for the jobs of others.
+recruiters or candidates, or that of a newspaper, is one of a site for the jobs of others; so is the site of an agency,
+which writes of its client.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from scrapy_ext.server.extraction.auto.jobs.sites import (
     SITE_AFFIX,
     entries_of_menus,
     is_board,
+    is_for_client,
     is_own_site,
     may_be_of_others,
     names_of_start,
@@ -65,8 +67,10 @@ class Stated(NamedTuple):
     name: str
 
 
-def company_of_own_site(page: Page, titles: TitleParts) -> str | None:
+def company_of_own_site(page: Page, titles: TitleParts, description: str) -> str | None:
     """Return the company whose own site has the page, as the site names itself."""
+    if is_for_client(description):
+        return None
     board = site_of(page.url).partition(".")[0]
     if board in COMPANY_BOARDS or board in OTHER_BOARDS:
         return _company_on_board(page, titles, board)

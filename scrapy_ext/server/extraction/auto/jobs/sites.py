@@ -29,6 +29,7 @@ LEGAL_FORM: Final = _VOCABULARY.pattern("legal_form")
 COMPANY_BOARDS, OTHER_BOARDS = map(frozenset, map(_VOCABULARY.words, ("company_boards", "other_boards")))
 _JOBS: Final = _VOCABULARY.pattern("page", re.IGNORECASE)
 SITE_AFFIX, _OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", flags=re.IGNORECASE)
+_FOR_CLIENT: Final = _VOCABULARY.caseless("for_client")
 _BOARD_MENU, _EMPLOYERS_MENU, _SEEKERS_MENU, _OTHER_MENU = _VOCABULARY.patterns(
     "board_menu", "employers_menu", "seekers_menu", "other_menu", flags=re.IGNORECASE
 )
@@ -50,6 +51,11 @@ def names_of_start(page: Page) -> list[str]:
 def is_own_site(page: Page) -> bool:
     """Return whether a page is one of the jobs of its own site: by its address, ``/careers/``, and its menu."""
     return is_address_of_careers(page.url) and not offers_jobs_of_others(page)
+
+
+def is_for_client(description: str) -> bool:
+    """Return whether a description is that of an agency, whose client has the job: ``Our client is looking for``."""
+    return _FOR_CLIENT.search(description) is not None
 
 
 def is_address_of_careers(url: str) -> bool:

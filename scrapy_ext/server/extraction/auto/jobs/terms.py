@@ -28,6 +28,7 @@ _VOCABULARY: Final = load_vocabulary("jobs")
 
 
 _PAGE = _VOCABULARY.pattern("page", re.IGNORECASE)
+_ARTICLE = _VOCABULARY.pattern("article", re.IGNORECASE)
 _TYPES: Final = tuple(_VOCABULARY.table("types").items())
 _TYPE_WORDS: Final = tuple((name, CaselessPattern(rf"\b(?:{words})\b|^(?:{words})$")) for name, words in _TYPES)
 _REMOTE: Final = tuple(_VOCABULARY.table("remote").items())
@@ -64,6 +65,8 @@ class TextReader(Protocol):
 
 def employment_type(text: str, *, whole: bool = False) -> str | None:
     """Return the types of employment in a text, joined; with ``whole``, of a text with hardly anything else."""
+    if whole and _ARTICLE.match(text):
+        return None
     found = [(name, match) for name, words in _TYPE_WORDS if (match := words.search(text))]
     if whole and sum(len(match.group()) for _, match in found) < 0.6 * len(text):
         return None

@@ -33,16 +33,14 @@ from scrapy_ext.server.extraction.auto.markdown.document import (
     one_line,
     settled,
 )
+from scrapy_ext.server.extraction.auto.markdown.grids import Grid, grid_of, part_of_table
 from scrapy_ext.server.extraction.auto.markdown.parts import (
     UNREAD,
-    Grid,
     Selection,
     code_block,
     code_table,
-    grid_of,
     image_of,
     lowered,
-    part_of_table,
     raised,
 )
 from scrapy_ext.server.extraction.auto.page import Page

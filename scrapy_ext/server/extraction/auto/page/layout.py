@@ -127,6 +127,8 @@ _WORD = re.compile(r"[^\W_]+")
 _TITLE_NAMES: Final = ("title", "product-name", "productname", "product_name")
 _NO_HEADINGS: Final = frozenset({"meta", "link", "title", "input", "img"})
 MAX_HEADINGS: Final = 400
+#: Longest text of a heading, in characters.
+MAX_HEADING: Final = 500
 #: Most elements of a card of another page.
 MAX_CARD: Final = 60
 #: More text beside its heading, in characters, is prose rather than a teaser.
@@ -139,6 +141,16 @@ MIN_CARD_TITLE: Final = 25
 ALIKE: Final = 0.1
 #: The least sum of that share and 0.5 for an ``<h1>``: other headings need nearly half of the words.
 ENOUGH: Final = 0.4
+
+
+def _without_buttons(heading: HtmlElement) -> str:
+    """Return the text of a heading without that of the buttons at its end: ``Welder``, not ``Welder Save job``."""
+    text = shown_text(heading, MAX_HEADING)
+    buttons = [node for node in heading.iter("*") if node.tag == "button" or node.get("role") == "button"]
+    for button in reversed(buttons):
+        if button is not heading and (words := shown_text(button, MAX_HEADING)):
+            text = text.removesuffix(words).rstrip() or text
+    return text
 
 
 class Focus:
@@ -154,7 +166,7 @@ class Focus:
         self.heading = self._find_heading()
         self.path = frozenset(self.heading.iterancestors()) if self.heading is not None else frozenset()
         is_elsewhere = Found(_ELSEWHERE)
-        self.heading_text: str | None = shown_text(self.heading, 500) or None if self.heading is not None else None
+        self.heading_text: str | None = _without_buttons(self.heading) or None if self.heading is not None else None
         self._others = Parts(
             lambda node: node.tag in _ELSEWHERE_TAGS or is_elsewhere[page.names(node)],
             ends=self.path.__contains__,

@@ -10,7 +10,7 @@ leaving out a part is a jump.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -19,8 +19,19 @@ from lxml.html import HtmlElement
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt"})
 _IN_HEADING: Final = 3
 _CONTROLS: Final = frozenset({"button", "label"})
+#: Elements that people operate, which the answer to a question has not.
+_OPERATED: Final = _CONTROLS | {"input", "select", "textarea"}
 #: Elements below a heading or a question that are looked at.
 _FOLDED: Final = 100
+#: Most letters of a heading beside the control that it consists of: those of a number or sign, not "Copy link".
+_BESIDE: Final = 2
+#: Attributes of controls that fold a part in and out, and types of inputs that do so by their labels.
+_FOLDING: Final = ("aria-expanded", "aria-controls", "data-toggle", "data-bs-toggle")
+_SWITCHES: Final = frozenset({"checkbox", "radio"})
+#: Questions without such an attribute: as many alike make a list of questions.
+_SEVERAL: Final = 2
+#: Elements of a form that is no page around its text.
+_SMALL_FORM: Final = 60
 #: Lengths of a question on a control, and of the shortest answer to it, in characters: ``Help?`` is none.
 _SHORTEST_QUESTION: Final = 8
 _LONGEST_QUESTION: Final = 300
@@ -31,8 +42,8 @@ class Outline:
     """The elements of a tree in document order, the root at position 0.
 
     It has the text and attributes of the tree as they were when it was made, and is not changed with it. A control
-    that folds the text below in and out is text as well: its tag is ``span`` in a heading, and ``summary`` with a
-    question.
+    that folds the text below in and out is text as well: its tag is ``span`` where it is all of a heading, and
+    ``summary`` with a question. Polls, forms and requests to log in ask as well, but fold nothing and stand alone.
     """
 
     __slots__ = ("attributes", "ends", "nodes", "order", "parents", "tags", "tails", "texts")
@@ -49,18 +60,23 @@ class Outline:
         self.parents: list[int] = [-1, *(order[node.getparent()] for node in nodes[1:])]
         #: The positions after the last element inside of each.
         self.ends = _ends(self.parents)
+        questions: dict[tuple[str | None, ...], list[int]] = {}
         for position, tag in enumerate(self.tags):
-            if tag in _CONTROLS or attributes[position].get("role") == "button":
-                self._read_control(position)
+            if tag not in _CONTROLS and attributes[position].get("role") != "button":
+                continue
+            if self._is_in_heading_of_text(position):
+                self._make_text(position, "span" if tag in _CONTROLS else tag)
+            elif self._is_question(position):
+                questions.setdefault(self._kind_of(position), []).append(position)
+        folded_by_label = self._switches() if questions else set()
+        for (kind, *_), found in questions.items():
+            several = len(found) >= _SEVERAL and kind != "label"
+            for position in found:
+                if several or self._folds(position, folded_by_label):
+                    self._make_text(position, "summary")
 
-    def _read_control(self, position: int) -> None:
-        """Make a control that folds a text in and out an element of text, and links in it that lead nowhere as well."""
-        if self._is_in_heading_of_text(position):
-            tag = "span" if self.tags[position] in _CONTROLS else self.tags[position]
-        elif self._is_question(position):
-            tag = "summary"
-        else:
-            return
+    def _make_text(self, position: int, tag: str) -> None:
+        """Make a control an element of text, and links in it that lead nowhere as well."""
         self.tags[position] = tag
         # A copy: the attributes are those of the tree.
         self.attributes[position] = {name: value for name, value in self.attributes[position].items() if name != "role"}
@@ -68,10 +84,28 @@ class Outline:
             if self.tags[inside] == "a" and self.attributes[inside].get("href", "")[:1] in ("", "#"):
                 self.tags[inside] = "span"
 
+    def _kind_of(self, control: int) -> tuple[str | None, ...]:
+        around = self.parents[control]
+        return self.tags[control], self.attributes[control].get("class"), self.tags[around]
+
+    def _switches(self) -> set[str]:
+        """Return the ids of the inputs that can be on or off."""
+        inputs = (at for at, tag in enumerate(self.tags) if tag == "input")
+        attributes = (self.attributes[at] for at in inputs)
+        return {each["id"] for each in attributes if each.get("type", "").lower() in _SWITCHES and "id" in each}
+
+    def _folds(self, control: int, switches: set[str]) -> bool:
+        attributes = self.attributes[control]
+        if self.tags[control] == "label":
+            return attributes.get("for") in switches
+        return not attributes.keys().isdisjoint(_FOLDING)
+
     def _is_in_heading_of_text(self, control: int) -> bool:
         """Return whether a control in a heading, or one that is it, folds a text in and out, rather than a menu."""
         inside = takewhile(lambda at: self.tags[at] != "a", islice(self.around(control), _IN_HEADING + 1))
         heading = next((at for at in inside if self.tags[at] in _HEADINGS), -1)
+        if heading < 0 or self._letters(heading) > self._letters(control) + _BESIDE:
+            return False
         for box in islice(self.around(heading), _IN_HEADING):
             if below := range(self.ends[box], min(self.ends[self.parents[box]], self.ends[box] + _FOLDED)):
                 return 2 * self._length(below, in_links=True) <= self._length(below)
@@ -83,12 +117,22 @@ class Outline:
         answer = self.ends[control]
         if not question.endswith(("?", "？", "؟")) or not _SHORTEST_QUESTION <= len(question) <= _LONGEST_QUESTION:
             return False
-        if answer >= self.ends[self.parents[control]] or not _CONTROLS.isdisjoint(
-            self.tags[answer : self.ends[answer]]
-        ):
+        if self._is_in_small_form(control):
+            return False
+        if answer >= self.ends[self.parents[control]]:
+            return False
+        if not _OPERATED.isdisjoint(self.tags[answer : self.ends[answer]]):
             return False
         below = range(answer, min(self.ends[answer], answer + _FOLDED))
         return self._length(below) >= max(_SHORTEST_ANSWER, 2 * self._length(below, in_links=True))
+
+    def _is_in_small_form(self, control: int) -> bool:
+        form = next((at for at in islice(self.around(control), _FOLDED) if self.tags[at] == "form"), -1)
+        return form >= 0 and self.ends[form] - form <= _SMALL_FORM
+
+    def _letters(self, position: int) -> int:
+        signs = chain.from_iterable(islice(self.texts_in(position), _FOLDED))
+        return sum(map(str.isalpha, islice(signs, 3 * _LONGEST_QUESTION)))
 
     def _length(self, part: range, *, in_links: bool = False) -> int:
         """Return the number of characters right in the elements of a part, of all or of links alone."""

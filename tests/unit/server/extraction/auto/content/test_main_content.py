@@ -229,3 +229,45 @@ def test_odd_pages_have_whatever_content_they_have(body: str) -> None:
     content = main_content(page(body))
     assert isinstance(content.text, str)
     assert (content.node is None) == (not content.text)
+
+
+@pytest.mark.parametrize(
+    ("part", "question"),
+    [
+        ("<div><button>What are you looking for?</button><div>{}</div></div>", "What are you looking"),
+        ("<div><button>Should ropes be free?</button><p>4312 readers have voted so far, and it is open.</p></div>",
+         "Should ropes"),
+        ("<div><button>Forgot your password?</button><p>Enter your mail address, and we send you a new one.</p></div>",
+         "Forgot"),
+        ("<div><button aria-expanded=false>Forgot your password?</button><form><p>Enter your mail address, please.</p>"
+         "<input></form></div>", "Forgot"),
+        ("<div><button>¿Aún no eres socio?</button><p>Hazte socio y lee todos los textos sin límite.</p></div>",
+         "socio?"),
+        ("<div><label>Welches Seil trägt mehr?</label><ul><li>Hanf oder Stahl<li>Kork oder Bast</ul></div>",
+         "Welches Seil"),
+        ("<form><label for=n>What is your name?</label><div>As it is written in your passport, please.</div>"
+         "<input id=n></form>", "What is your name"),
+        ("<form>" + 2 * "<div><button>Where do you live?</button><p>Name the village or town.</p></div>" + "</form>",
+         "Where do you live"),
+        (2 * "<div><label>Dove abita di solito?</label><p>Scriva il paese o la città.</p><textarea></textarea></div>",
+         "Dove abita"),
+        ("<h2>The harbour <button>Copy link</button></h2><p>{}</p>", "Copy link"),
+    ],
+)  # fmt: skip
+def test_a_question_or_label_that_folds_nothing_is_no_content(part: str, question: str) -> None:
+    body = f"<main><h1>Ropes</h1><p>{PROSE}</p><p>{PROSE}</p>{part.format(PROSE)}<p>{PROSE}</p></main>"
+    assert question not in item_main(body)
+    assert question not in extract("article", f"<html><body>{body}</body></html>", URL)["articleBody"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<div><button aria-expanded=false aria-controls=a>How strong is it?</button><div id=a>{}</div></div>",
+        "<form>" + 70 * "<p>A line of the page.</p>" + 2 * "<div><button>How strong is it?</button><p>{0}</p></div>"
+        "</form>",
+        "<h3><span>1.</span> <button>How strong is it?</button></h3><p>{}</p>",
+    ],
+)
+def test_a_question_alone_or_in_the_form_of_a_whole_page_is_content(part: str) -> None:
+    assert "How strong is it?" in item_main(f"<main><h1>Ropes</h1><p>{PROSE}</p>{part.format(PROSE)}</main>")

@@ -391,3 +391,47 @@ def test_numbers_of_footnotes_are_not_of_names() -> None:
     html = "<div class=authors><span>Ida Holm<sup>1,2</sup></span>, <span>Jon Berg<sup>*</sup></span></div>"
     assert authors(html) == ["Ida Holm", "Jon Berg"]
     assert authors("<p class=byline>Posted May 3, 2024 by Ida Holm</p>") == ["Ida Holm"]
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("By Robinson Sunday, 3 May 2024", []),
+        ("Von Peter Freitag, 3. Mai 2024", []),
+        ("Par Marie Dimanche, 3 mai 2024", []),
+        ("Por Luis Domingo, 3 de mayo de 2024", []),
+        ("By Rick Friday", ["Rick Friday"]),
+        ("By Kim Friday and Ida Holm", ["Kim Friday", "Ida Holm"]),
+        ("By Tuesday Weld, May 3, 2024", ["Tuesday Weld"]),
+        ("By Ida, Sunday, 3 May 2024", ["Ida"]),
+        ("By Ida Holm Sunday, 3 May 2024", ["Ida Holm"]),
+    ],
+)
+def test_a_surname_may_be_a_day_of_the_week(line: str, names: list[str]) -> None:
+    assert authors(f"<p class=byline>{line}</p>") == names
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("Oslo, 3. Mai 2024", []),
+        ("Paris, le 3 mai 2024", []),
+        ("Madrid, 3 de mayo de 2024", []),
+        ("Roma, 3 maggio 2024", []),
+        ("Москва, 3 мая 2024", []),
+        ("東京、2024年5月3日", []),
+        ("Oslo — 3 May 2024", []),
+        ("New York, May 3, 2024", []),
+        ("Buenos Aires, 3 de mayo de 2024", []),
+        ("Reuters, 3 May 2024", ["Reuters"]),
+        ("By Ida, 3 May 2024", ["Ida"]),
+        ("Ida | 3 May 2024", ["Ida"]),
+        ("<a rel=author href=/ida>Ida</a>, 3 May 2024", ["Ida"]),
+        ("Ida Holm, 3 May 2024", ["Ida Holm"]),
+        ("Von Ida Holm, Zürich, 3. Mai 2024", ["Ida Holm"]),
+        ("Von Ida Holm und Jon Berg, Zürich, 3. Mai 2024", ["Ida Holm", "Jon Berg"]),
+        ("By Ida Holm, PhD, 3 May 2024", ["Ida Holm, PhD"]),
+    ],
+)
+def test_the_place_before_a_date_is_no_author(line: str, names: list[str]) -> None:
+    assert authors(f"<p class=byline>{line}</p>") == names

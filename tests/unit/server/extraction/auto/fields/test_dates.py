@@ -443,3 +443,27 @@ def test_the_day_of_an_event_or_of_a_change_is_not_that_of_the_page(line: str) -
     html = f"<h1>Harbour choir</h1><p>{line}</p><p>The choir sings songs of the sea in the old hall.</p>"
     page = Page(f"<html lang=en><title>Harbour choir</title><body>{html}", "https://town.example/choir")
     assert Dates(page, None, Focus(page, "Harbour choir")).published is None
+
+
+@pytest.mark.parametrize(
+    ("lang", "lines", "day"),
+    [
+        ("en", "<p>Received: 3 May 2024; Published: 9 June 2024</p>", "2024-06-09"),
+        ("en", "<p>Published: 9 June 2024; Received: 3 May 2024</p>", "2024-06-09"),
+        ("en", "<p>Received 3 May 2024 | Accepted 1 June 2024 | Published online 9 June 2024</p>", "2024-06-09"),
+        ("en", "<ul><li>Received: 3 May 2024<li>Revised: 20 May 2024<li>Published: 9 June 2024</ul>", "2024-06-09"),
+        ("de", "<p>Eingegangen: 3. Mai 2024; Veröffentlicht: 9. Juni 2024</p>", "2024-06-09"),
+        ("fr", "<p>Reçu le 3 mai 2024 ; publié le 9 juin 2024</p>", "2024-06-09"),
+        ("es", "<p>Recibido: 3 de mayo de 2024. Publicado: 9 de junio de 2024</p>", "2024-06-09"),
+        ("it", "<p>Ricevuto: 3 maggio 2024; Pubblicato: 9 giugno 2024</p>", "2024-06-09"),
+        ("pt", "<p>Recebido em 3 de maio de 2024; publicado em 9 de junho de 2024</p>", "2024-06-09"),
+        ("en", "<p>Received: 3 May 2024</p>", None),
+        ("en", "<p>Submitted: 3 May 2024; Accepted: 9 June 2024</p>", None),
+        ("en", "<p>The letter was received 3 May 2024 and published 9 June 2024 in the paper.</p>", None),
+    ],
+)
+def test_the_receipt_of_a_manuscript_is_not_its_publication(lang: str, lines: str, day: str | None) -> None:
+    html = f"<h1>Harbour choir</h1>{lines}<p>The choir sings songs of the sea in the old hall.</p>"
+    page = Page(f"<html lang={lang}><title>Harbour choir</title><body>{html}", "https://town.example/choir")
+    date = Dates(page, None, Focus(page, "Harbour choir")).published
+    assert (date.iso[:10] if date else None) == day

@@ -190,3 +190,23 @@ def test_labels_and_words_of_thanks_below_the_texts_are_told_apart() -> None:
         assert said in post["text"]
         assert post["text"].endswith("Regards")
         assert not any(word in post["text"] for word in ("Member", "Quote", "Message"))
+
+
+@pytest.mark.parametrize(
+    "post",
+    [
+        "<div class=k><div class=who>{name}</div><i>{day}</i><div><p>{text}</p><p role=button>Go</p></div></div>",
+        "<div class=k><div class=who>{name}</div><i>{day}</i><div><p>{text}</p><p onclick=r()>Go</p></div></div>",
+        "<div class=k><div>{name}</div><div>Member</div><div>{day}</div><div>{text}</div></div>",
+        "<div class=k><p>{name}</p><p>Moderator</p><p>{day}</p><p>{text}</p></div>",
+        "<div class=k><div class=who>{name}</div><i>{day}</i><div><p>{text}</p><p>Antworten</p></div></div>",
+        "<div class=k><div class=who>{name}</div><i>{day}</i><div><p>{text}</p><p>Répondre</p></div></div>",
+    ],
+)
+def test_ranks_and_what_readers_may_do_are_no_greetings(post: str) -> None:
+    def write(_: int, name: str, day: str, said: str) -> str:
+        return post.format(name=name, day=day, text=said)
+
+    posts = posts_of(page(of_each(write)))
+
+    assert [(each["author"]["name"], each["text"]) for each in posts] == [(name, text) for name, _, text in POSTS]

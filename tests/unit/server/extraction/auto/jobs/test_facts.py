@@ -270,3 +270,15 @@ def test_remote_work_beside_another_place_is_a_choice(place: str, status: str | 
 def test_words_for_work_beside_a_kind_of_it_are_no_other_subject(text: str, status: str | None) -> None:
     assert remote_status(text, whole=True) == status
     assert posting(f"<p>Leeds | {text} | Full-time</p>").get("remoteStatus") == status
+
+
+@pytest.mark.parametrize("name", ["The Regular", "The Temp", "La Stage"])
+def test_a_name_with_an_article_is_no_type_of_employment(name: str) -> None:
+    assert posting(f"<p>{name} · Leeds · Full-time</p>")["employmentType"] == "Full-time"
+    assert posting(f"<ul><li>{name}</li><li>Leeds</li><li>Full-time</li></ul>")["employmentType"] == "Full-time"
+    assert "employmentType" not in posting(f"<ul><li>{name}</li><li>Leeds</li></ul>")
+
+
+def test_a_button_in_the_heading_is_no_part_of_the_title() -> None:
+    html = f"<html><title>Barista</title><main><h1>Barista <button>Save job</button></h1><p>{PROSE}</p></main>"
+    assert extract("jobPosting", html, "https://www.example.com/job/12")["jobTitle"] == "Barista"

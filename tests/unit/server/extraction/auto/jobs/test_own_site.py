@@ -151,3 +151,42 @@ def test_a_place_or_department_in_the_title_is_not_the_employer_of_its_own_site(
     title, head = f"Welder - {other} - Copper Kettle", named("Copper Kettle")
     more = f"<p>{other} | Full-time</p><p>{other}</p>"
     assert employer("/careers/12", title, head=head, more=more) == "Copper Kettle"
+
+
+@pytest.mark.parametrize(
+    ("path", "entries", "text"),
+    [
+        ("/careers/12", [], "Our client is looking for a welder for its plant in Hull."),
+        ("/careers/12", [], "On behalf of our client, a maker of pumps, we look for a welder."),
+        ("/stellen/12", ["Leistungen", "Referenzen"], "Für unseren Kunden aus Kiel suchen wir einen Schweißer."),
+        ("/offres/12", ["Réalisations", "Contact"], "Nous recherchons pour l'un de nos clients un soudeur."),
+        ("/empleo/12", ["Soluciones", "Contacto"], "Para nuestro cliente, fabricante de bombas, buscamos un soldador."),
+        ("/vacatures/12", ["Diensten", "Over ons"], "Voor onze opdrachtgever in Breda zoeken wij een lasser."),
+        ("/jobs/12", ["Services", "Industries", "About us", "Contact"], ""),
+        ("/emploi/12", ["Politique", "Économie", "Boutique", "Contact"], ""),
+        ("/empleo/12", ["Deportes", "Economía", "Tienda", "Contacto"], ""),
+        ("/lavoro/12", ["Cronaca", "Prodotti", "Contatti"], ""),
+        ("/stellen/12", ["Lokales", "Shop", "Kontakt", "Produkte"], ""),
+        ("/emploi/12", ["Adhérents", "Réalisations", "Contact"], ""),
+        ("/careers/12", ["Jobs", "Companies", "Salaries", "Blog"], ""),
+    ],
+)
+def test_agencies_papers_and_boards_are_not_the_employer(path: str, entries: list[str], text: str) -> None:
+    header = LOGO.format("Norwood") + menu(*entries)
+    more = f"<p>{text}</p>" if text else ""
+    assert employer(path, "Welder | Norwood", head=named("Norwood"), header=header, more=more) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Our clients value that you visit them on site, and our client managers plan it with you.",
+        "Each of our clients has a welder of their own with us.",
+        "Wir suchen für unsere Werkstatt in Kiel einen Schweißer, der unsere Kunden berät.",
+        "Voor onze klanten bouwen wij pompen.",
+        "Vous travaillez avec nos clients dans toute la région.",
+    ],
+)
+def test_the_customers_of_an_employer_make_it_no_agency(text: str) -> None:
+    header = LOGO.format("Norwood")
+    assert employer("/careers/12", "Welder", head=named("Norwood"), header=header, more=f"<p>{text}</p>") == "Norwood"

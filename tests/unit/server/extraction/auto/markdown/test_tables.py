@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract_more
-from scrapy_ext.server.extraction.auto.markdown.parts import MAX_COLUMNS
+from scrapy_ext.server.extraction.auto.markdown.grids import MAX_COLUMNS
 from tests.support.markdown import read
 
 
@@ -94,6 +94,32 @@ def test_a_table_in_an_item_stays_in_it() -> None:
 def test_a_table_that_is_too_wide_is_read_cell_by_cell() -> None:
     row = "<tr>" + "<td>x" * (MAX_COLUMNS + 1)
     assert {block[0] for block in read(_markdown(f"<table>{row * 2}</table>"))} == {"paragraph"}
+
+
+def test_calendars_and_layouts_with_roles_of_tables_are_what_is_in_them() -> None:
+    days = [f"<div role=gridcell><button>{day}</button></div>" for day in range(1, 29)]
+    weeks = "".join(f"<div role=row>{''.join(days[at : at + 7])}</div>" for at in range(0, 28, 7))
+    cells = [f"<td role=gridcell>{day}</td>" for day in range(1, 29)]
+    rows = "".join(f"<tr>{''.join(cells[at : at + 7])}</tr>" for at in range(0, 28, 7))
+    card = f"<div role=gridcell>{'<p>Line of a card.</p>' * 7}</div>"
+    inner = "<div role=table><div role=row><span role=cell>a</span><span role=cell>b</span></div></div>"
+    for html in (
+        f"<div role=grid>{weeks}</div>",
+        f"<table role=grid><tr>{'<th>Mo</th>' * 7}</tr>{rows}</table>",
+        f"<div role=grid><div role=row>{card * 2}</div></div>",
+        "<div role=grid><div role=row><div role=gridcell>Ida</div><div role=gridcell>Hello</div></div></div>",
+    ):
+        assert "table" not in {block[0] for block in read(_markdown(html))}, html
+    nested = f"<div role=table><div role=row><div role=cell>Left {inner}</div><div role=cell>Right</div></div></div>"
+    assert "| Left" not in _markdown(nested)
+
+
+def test_a_grid_with_headers_is_a_table() -> None:
+    html = (
+        "<div role=grid><div role=row><span role=columnheader>Port</span><span role=columnheader>Depth</span></div>"
+        "<div role=row><span role=gridcell>Bergen</span><span role=gridcell>12 m</span></div></div>"
+    )
+    assert _rows(html) == [["Port", "Depth"], ["Bergen", "12 m"]]
 
 
 def _markdown(html: str) -> str:
