@@ -38,10 +38,6 @@ _LONGEST_RECORD: Final = MAX_ITEM_BYTES // 8
 _HEAD: Final = "Traceback (most recent call last):"
 #: First line of a log record of a process that could not send its log (``jobprocess/launch.py``); maximum lines of its
 #: message, and characters of such a line. The message of asyncio for a task that failed has two.
-_RECORD: Final = MAX_ITEM_BYTES // 8
-_HEAD: Final = "Traceback (most recent call last):"
-#: First line of a log record of a process that could not send its log (``jobprocess/launch.py``), and maximum lines of its
-#: message, and characters of such a line: the message of asyncio for a task that failed has two.
 _RECORD: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:ERROR|CRITICAL) \S+: ")
 _MOST_OF_MESSAGE: Final = 4
 _LONGEST_OF_MESSAGE: Final = 4096
