@@ -195,6 +195,7 @@ class LogUploader(_Extension):
         super().__init__(crawler)
         self._handler = _Handler(crawler, level, self._session.secrets)
         logging.getLogger().addHandler(self._handler)
+        self._session.on_failed_opening.append(self._spider_opened)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._engine_stopped, signal=signals.engine_stopped)
 

@@ -43,6 +43,7 @@ else:
 
 __all__ = (
     "CACHE_KEEPS_RESULTS",
+    "CLOSES_AT_START",
     "FAILED_ATTRIBUTES",
     "CannotResolveHostError",
     "DownloadCancelledError",
@@ -61,7 +62,7 @@ FAILED_ATTRIBUTES: Final[Mapping[str, Any]] = (
     {} if hasattr(exceptions, "DownloadFailedError") else {"reasons": (), "response": None}
 )
 #: ``CloseSpider`` may be raised by ``start()`` and handlers of ``spider_opened`` (Scrapy 2.18 and later).
-_CLOSES_AT_START: Final = scrapy.version_info[:2] >= (2, 18)
+CLOSES_AT_START: Final = scrapy.version_info[:2] >= (2, 18)
 #: The HTTP cache stores a response with the attributes of its class (Scrapy 2.19 and later).
 CACHE_KEEPS_RESULTS: Final = hasattr(Response, "to_dict")
 
@@ -120,7 +121,7 @@ def close_at_start(crawler: Crawler, reason: str) -> None:
     Raises ``CloseSpider`` where Scrapy takes that. Earlier versions would log it and crawl on: there the spider is
     closed as soon as the engine runs.
     """
-    if _CLOSES_AT_START:
+    if CLOSES_AT_START:
         raise CloseSpider(reason)
 
     async def close() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from scrapy.crawler import Crawler
 
-from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED, START_ERROR, JobState, Outcome, outcome_of
+from scrapy_ext.api.platform.jobs import FAILED, FINISHED, JOB_DELETED, START_ERROR, JobState, Outcome, outcome_of
 from scrapy_ext.api.platform.workers import Totals
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import JOB_ENDED, AttemptOver, Gone, PlatformError
@@ -49,6 +49,7 @@ class Ending:
         self._has_group_failed = False
         self._totals: Totals | None = None
         self._reason = FINISHED
+        self._has_opened = True
         self._closing: asyncio.Future[None] | None = None
         self._is_finishing = False
 
@@ -88,6 +89,10 @@ class Ending:
             self.is_replaced |= isinstance(error, Gone)
             logger.error("%s", error)
 
+    def not_opened(self) -> None:
+        """Record that the spider failed to open: Scrapy closes it as one that was interrupted."""
+        self.has_failed, self._has_opened = True, False
+
     def give_up(self, reason: Exception) -> None:
         """Record that there is nothing to crawl, which is no failure."""
         self.failure = self.failure or reason
@@ -99,7 +104,7 @@ class Ending:
 
     def closed(self, reason: str) -> None:
         """Record the close reason of the spider."""
-        self._reason = reason
+        self._reason = reason if self._has_opened else FAILED
 
     async def finish(self, client: PlatformClient, job: CrawlJob, writers: Writers, stats: JobStats | None) -> None:
         """Store what remains, and finish the job, once; errors are logged."""

@@ -21,6 +21,8 @@ Scrapy that would make it needless. The names:
   middleware replaced a request.
 - ``engine.download_async`` is public; no signal reports that a request came this way.
 - ``engine.close_spider_async`` is public; the signal of its reason comes when the requests in progress have ended.
+- ``crawler._create_engine()`` returns the engine whose ``open_spider_async``, which is public, opens the spider. When
+  that raises, the signal of the opened spider is not sent, and that of the closed one has no error.
 - ``engine.scraper.slot.closing`` is fired when the scraper is idle, which is checked after responses, but not after
   items of ``start()``.
 - ``jar._cookies`` of a cookie jar maps domains to paths to names to cookies. Without it every cookie of a crawl would
@@ -43,12 +45,13 @@ from typing import Any, Final
 from scrapy import Request
 from scrapy.core.downloader import Slot
 from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
 from scrapy.http.cookies import CookieJar, potential_domain_matches
 from twisted.internet.defer import Deferred
 
 from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.compatibility.required import SUPPORTED
-from scrapy_ext.compatibility.scrapy import jitter_of, slot_clock, slot_of
+from scrapy_ext.compatibility.scrapy import CLOSES_AT_START, jitter_of, slot_clock, slot_of
 from scrapy_ext.crawl.session.permits import Demand, Permits, SiteLimits
 
 
@@ -148,6 +151,33 @@ def on_close(crawler: Crawler, callback: Callable[[str], None]) -> None:
         await close(reason=reason)
 
     engine.close_spider_async = close_spider_async
+
+
+def on_failed_opening(crawler: Crawler, callback: Callable[[Exception], Awaitable[None]]) -> None:
+    """Call ``callback`` with the error for which the spider cannot be opened, as one of a pipeline's ``open_spider()``,
+    before the spider is closed. Call this before there is an engine."""
+    crawl: Any = crawler
+    create_engine: Callable[[], Any] | None = getattr(crawler, "_create_engine", None)
+    if create_engine is None:
+        # The crawl is closed as one that was interrupted.
+        return
+
+    def watched_engine() -> Any:
+        engine = create_engine()
+        open_spider = engine.open_spider_async
+
+        async def open_spider_async(**options: Any) -> None:
+            try:
+                await open_spider(**options)
+            except Exception as error:
+                if not (CLOSES_AT_START and isinstance(error, CloseSpider)):
+                    await callback(error)
+                raise
+
+        engine.open_spider_async = open_spider_async
+        return engine
+
+    crawl._create_engine = watched_engine
 
 
 class _WatchedFetch:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
@@ -28,7 +29,7 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import FINISHED, JOB_DELETED
+from scrapy_ext.api.platform.jobs import FAILED, FINISHED, JOB_DELETED
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Gone, PlatformError, Unauthorized
@@ -47,7 +48,12 @@ from scrapy_ext.crawl.session.machine import Machine
 from scrapy_ext.crawl.session.outputs import start_tasks_as_needed
 from scrapy_ext.crawl.session.permits import Permits
 from scrapy_ext.crawl.session.plain_stats import plain_reason
-from scrapy_ext.crawl.session.scrapy_engine import UnsupportedScrapyError, check_names, close_after_start_items
+from scrapy_ext.crawl.session.scrapy_engine import (
+    UnsupportedScrapyError,
+    check_names,
+    close_after_start_items,
+    on_failed_opening,
+)
 from scrapy_ext.crawl.session.services import Services, new_platform_client, services
 from scrapy_ext.crawl.session.sharing import check_platform
 from scrapy_ext.crawl.session.stats import JobStats, exporting_crawl
@@ -127,12 +133,15 @@ class Session:
         #: Feeds of a group of workers, which its last worker writes; None: it has none, or Scrapy writes them.
         self.feeds: JobFeeds | None = None
         self._routing = _Routing()
+        #: Called, with the job open, when the spider cannot be opened: components get no signal of its opening.
+        self.on_failed_opening: list[Callable[[], Awaitable[None]]] = []
         #: Secrets of settings and arguments, which are masked in what the platform stores for people to read.
         self.secrets = _secrets_of(crawler)
         #: Warns of settings and meta keys that nothing reads.
         self.unknown_names = UnknownNames(crawler.settings)
         #: Attributes of the spans and metrics of this crawl.
         self.span_attributes = {"scrapy.spider": str(getattr(crawler.spidercls, "name", ""))}
+        on_failed_opening(crawler, self._opening_failed)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(self._engine_stopped, signal=signals.engine_stopped)
@@ -378,6 +387,23 @@ class Session:
             close_at_start(self._crawler, reason)
         if self.group is not None:
             self.group.closing.connect(self._group_crawl.close_with_group, self._group_crawl.leave_group)
+
+    async def _opening_failed(self, error: Exception) -> None:
+        """Log the error to the job, which is created if it is not open yet: its spider fails to open."""
+        if not self._needs.platform:
+            return
+        self.ending.not_opened()
+        logger.error("The spider could not be opened: %r", error, exc_info=error)
+        # Whatever fails here is not the error that Scrapy reports.
+        try:
+            if await self.open():
+                if self.group is not None:
+                    self.group.shares.end()
+                    self.group.closing.close(FAILED)
+                for callback in self.on_failed_opening:
+                    await callback()
+        except Exception:
+            logger.exception("The error could not be stored with a job")
 
     async def _spider_closed(self, reason: str) -> None:
         self.ending.closed(self.secrets.masked(plain_reason(reason)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -35,6 +36,11 @@ _PIECE: Final = 64 * 1024
 #: Characters per log record: as JSON, a character has six bytes at most.
 _LONGEST_RECORD: Final = MAX_ITEM_BYTES // 8
 _HEAD: Final = "Traceback (most recent call last):"
+#: First line of a log record of a process that could not send its log (``jobprocess/launch.py``); maximum lines of its
+#: message, and characters of such a line. The message of asyncio for a task that failed has two.
+_RECORD: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:ERROR|CRITICAL) \S+: ")
+_MOST_OF_MESSAGE: Final = 4
+_LONGEST_OF_MESSAGE: Final = 4096
 #: Lines of Python's between the tracebacks of two exceptions.
 _BETWEEN: Final = (
     "During handling of the above exception, another exception occurred:",
@@ -78,8 +84,11 @@ class Tail:
 
 
 def with_whole_tracebacks(lines: Iterable[OutputLine]) -> Iterator[OutputLine]:
-    """Yield the lines, and each traceback as one, with those of its causes; of a very long one the first part."""
+    """Yield the lines, and each traceback as one, with those of its causes and with the message of its log record; of a
+    very long one the first part."""
     traceback: OutputLine | None = None
+    #: Lines of a log record that may have a traceback.
+    record: list[OutputLine] = []
     last = ""
     for line in lines:
         if traceback is not None:
@@ -90,9 +99,19 @@ def with_whole_tracebacks(lines: Iterable[OutputLine]) -> Iterator[OutputLine]:
             yield traceback
             traceback = None
         if line.text.endswith(_HEAD):
-            traceback, last = line, line.text
+            text = "\n".join([*(each.text for each in record), line.text])
+            traceback, last, record = line._replace(text=text), line.text, []
+            continue
+        if _RECORD.match(line.text):
+            yield from record
+            record = [line]
+        elif record and len(record) < _MOST_OF_MESSAGE and len(line.text) < _LONGEST_OF_MESSAGE:
+            record.append(line)
         else:
+            yield from record
+            record = []
             yield line
+    yield from record
     if traceback is not None:
         yield traceback
 

@@ -52,3 +52,12 @@ async def test_an_exception_before_the_crawl_is_one_error_with_its_own_title(pla
     (message,) = [record["message"] for record in records if record["level"] >= 40]
     assert message.startswith("Traceback (most recent call last):\n  File ")
     assert [group.title for group in group_errors([(0, 0, message)])] == ["ModuleNotFoundError: No module named 'no'"]
+
+
+async def test_an_exception_of_a_spider_that_is_made_is_one_error_with_its_own_title(platform: Platform) -> None:
+    job = await platform.run("raises")
+    assert await platform.reason(job) == "failed"
+    (message,) = [record["message"] for record in await platform.records("logs", job) if record["level"] >= 40]
+    # As asyncio reports it.
+    assert "ERROR asyncio: Task exception was never retrieved\nfuture: " in message
+    assert [group.title for group in group_errors([(0, 0, message)])] == ["RuntimeError: the spider's own trouble"]

@@ -41,6 +41,35 @@ def test_a_traceback_is_one_line_of_the_log_whose_title_is_the_exception(case):
     assert [group.title for group in group_errors([(0, 0, line)])] == [exception]
 
 
+RECORD = "2026-12-01 08:16:17,008 ERROR asyncio: Task exception was never retrieved"
+FUTURE = "future: <Task finished name='Task-1' coro=<crawl()> exception=ValueError('b')>"
+ERROR = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\nValueError: b'
+
+
+@pytest.mark.parametrize("message", [[RECORD], [RECORD, FUTURE], [RECORD, FUTURE, "more", "and more"]])
+def test_a_log_record_is_one_line_with_its_traceback_whose_title_is_the_exception(message):
+    record = "\n".join([*message, ERROR])
+    lines = whole(f"before\n{record}\nthe end\n{RECORD}\n{record}")
+    assert lines == ["before", record, "the end", RECORD, record]
+    assert [group.title for group in group_errors([(0, 0, record)])] == ["ValueError: b"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [RECORD],
+        [RECORD, FUTURE],
+        [RECORD, RECORD, FUTURE],
+        [RECORD.replace("ERROR", "WARNING"), ERROR],
+        ["08:16:17 ERROR of a program", ERROR],
+        [RECORD, *map(str, range(4)), ERROR],
+        [RECORD, "x" * 5000, ERROR],
+    ],
+)
+def test_lines_before_a_traceback_that_are_not_its_record_stay_apart(lines):
+    assert whole("\n".join(lines)) == lines
+
+
 def test_what_follows_a_traceback_is_not_of_it():
     head = "Traceback (most recent call last):"
     error = f'{head}\n  File "a.py", line 1, in f\n    g()\nKeyError: 1'
