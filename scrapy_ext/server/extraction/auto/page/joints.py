@@ -1,6 +1,6 @@
 """Joints of a page that its style sheets part: ``<strong>Fast delivery</strong>We send it today``.
 
-Without style sheets only the words can tell. A phrase in an element of its own with a capital letter right behind its
+Without style sheets only the words show it. A phrase in an element of its own with a capital letter right behind its
 last word is the name of what follows, and so is a word right behind the end of a sentence. Else one word may be a part
 of a longer one: ``<b>Java</b>Script``.
 """
