@@ -104,7 +104,7 @@ TIMES = table(("UK", "3 days"), ("Ireland", "5-7 days"))
         f"<h2>Returns</h2>{table(('Return period', '30 days'), ('Condition', 'unused'))}",
         table(("Unopened returns", "30 days"), ("Exchange", "60 days")),
         table(("Returns", "14 days"), ("Guarantee", "30 days")),
-        f"<p>Delivery</p>{table(('Carrier', 'Parcels'), ('Zone', 'EU'))}",
+        f"<p>Delivery</p>{table(('Method', 'Parcels'), ('Zone', 'EU'))}",
         f"<h3>Versand</h3>{table(('Deutschland', '2–3 Werktage'), ('Schweiz', 'auf Anfrage'))}",
         f"<h2>Livraison</h2>{table(('À domicile', '2 à 3 jours'), ('Point relais', 'selon stock'))}",
         f"<h3>Koszty dostawy</h3>{table(('Kurier', '1-2 dni'), ('Paczkomat', 'jutro'))}",
@@ -143,7 +143,7 @@ def test_properties_beside_words_for_a_sale_stay(before: str, rows: tuple[tuple[
 
 
 POWER = "<ul><li>Power: 2200 W</li><li>Capacity: 1.7 l</li></ul>"
-CARRIER = "<ul><li>Carrier: Parcels</li><li>Zone: EU</li><li>Label: printed</li></ul>"
+DELIVERY = "<ul><li>Method: Parcels</li><li>Zone: EU</li><li>Label: printed</li></ul>"
 TABS = "<button role=tab id=t1 aria-controls=p1>{}</button><button role=tab id=t2 aria-controls=p2>{}</button>"
 
 
@@ -151,20 +151,20 @@ TABS = "<button role=tab id=t1 aria-controls=p1>{}</button><button role=tab id=t
     "parts",
     [
         f"<details><summary>Specifications</summary>{POWER}</details>"
-        f"<details><summary>Delivery</summary>{CARRIER}</details>",
+        f"<details><summary>Delivery</summary>{DELIVERY}</details>",
         f"<details><summary><h2>Specifikationer</h2></summary>{POWER}</details>"
-        f"<details><summary><h2>Leverans</h2></summary>{CARRIER}</details>",
+        f"<details><summary><h2>Leverans</h2></summary>{DELIVERY}</details>",
         "<details><summary>Características</summary><div><p>Power: 2200 W</p><p>Capacity: 1.7 l</p></div></details>",
-        TABS.format("Details", "Shipping") + f"<div id=p1>{POWER}</div><div id=p2>{CARRIER}</div>",
+        TABS.format("Details", "Shipping") + f"<div id=p1>{POWER}</div><div id=p2>{DELIVERY}</div>",
         TABS.format("Technische Daten", "Versand")
-        + f"<div aria-labelledby=t1>{POWER}</div><div aria-labelledby=t2>{CARRIER}</div>",
+        + f"<div aria-labelledby=t1>{POWER}</div><div aria-labelledby=t2>{DELIVERY}</div>",
         TABS.format("Specs", "Reviews (3)")
         + "<table id=p1><tr><td>Power</td><td>2200 W</td></tr><tr><td>Capacity</td><td>1.7 l</td></tr></table>"
         + "<div id=p2 aria-labelledby=t2><ul><li>Ann: great</li><li>Bob: loud</li><li>Cy: okay</li></ul></div>",
         "<ul><li><a href='#a'>Specifications</a><li><a href='#b'>Returns</a></ul>"
         f"<div id=a>{POWER}</div><div id=b><table><tr><td>Method</td><td>post</td></tr></table></div>",
         f"<div><button aria-controls=a>Specifications</button></div><div id=a>{POWER}</div>"
-        f"<div><button aria-controls=b>Returns</button></div><div id=b>{CARRIER}</div>",
+        f"<div><button aria-controls=b>Returns</button></div><div id=b>{DELIVERY}</div>",
     ],
 )
 def test_the_label_of_a_part_that_opens_is_its_heading(parts: str) -> None:
