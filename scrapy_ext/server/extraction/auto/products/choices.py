@@ -18,8 +18,10 @@ from scrapy_ext.server.extraction.auto.fields.price_notation import Role, code_o
 from scrapy_ext.server.extraction.auto.fields.prices import is_money, prices_in
 from scrapy_ext.server.extraction.auto.items import ProductVariant
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.layout import Parts, names_other_page
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.auto.products.offers import MAX_VARIANTS, OUT_OF_STOCK, availability_in
-from scrapy_ext.server.extraction.auto.products.other_products import is_of_another
+from scrapy_ext.server.extraction.auto.products.other_products import below_headings, is_of_another
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Lists and buttons that are read, and elements around them whose names are read.
@@ -32,6 +34,8 @@ MAX_TEXT_LENGTH: Final = 120
 MAX_LABEL_LENGTH: Final = 60
 #: Most elements between a label and the choice below it, and between the heading and a choice.
 MAX_DISTANCE: Final = 6
+#: Lines around a choice that are passed over on the way to the one before it.
+MAX_WRAPPERS: Final = 3
 AFTER_HEADING: Final = 400
 #: Texts of an option that are read, and words of a note behind its name.
 MAX_PIECES: Final = 10
@@ -40,6 +44,11 @@ MAX_NOTE_WORDS: Final = 6
 _VOCABULARY: Final = load_vocabulary("products")
 _SIZE, _COLOR, _CHOOSE = _VOCABULARY.patterns("size_choice", "color_choice", "choose", flags=re.IGNORECASE)
 _OTHER_PART = _VOCABULARY.pattern("no_choice_part")
+#: Headings of parts with choices of their own; options of a filter, units of sizes, and buttons to order.
+_OTHER_HEADING, _ALL_OPTIONS, _UNIT = _VOCABULARY.patterns(
+    "no_choice_heading", "all_options", "size_unit", flags=re.IGNORECASE
+)
+_ORDER = _VOCABULARY.caseless("order")
 #: A note behind the name of an option: ``M (sold out)``, ``L - €99.00``.
 _NOTE: Final = re.compile(r"(.*?\S)\s*(?:[(\[]([^()\[\]]+)[)\]]|(?:\s[-–—|]|[,:])\s+(\S.*))")
 #: A difference of prices, or the least of several.
@@ -94,6 +103,7 @@ def _is_sound(choice: _Choice) -> bool:
     return (
         1 < len(names) <= MAX_VARIANTS
         and len(set(names)) == len(names)
+        and not all(map(_UNIT.fullmatch, names))
         and not any(len(name) > MAX_NAME_LENGTH or is_money(name) or availability_in(name) for name in names)
     )
 
@@ -126,7 +136,9 @@ class _Choices:
         for node in islice(self._page.tree.iter("select"), MAX_LISTS):
             entries = list(islice(node.iter("option"), MAX_VARIANTS + 2))
             texts = [node_text(entry, MAX_TEXT_LENGTH) for entry in entries]
-            has_prompt = bool(entries) and _is_prompt(entries[0], texts[0])
+            if not entries or _ALL_OPTIONS.fullmatch(texts[0].strip(_LABEL_END)):
+                continue
+            has_prompt = _is_prompt(entries[0], texts[0])
             options = _options(texts[has_prompt:])
             # Groups may be the same sizes in several units.
             has_groups = next(islice(node.iter("optgroup"), 1, None), None) is not None
@@ -136,7 +148,8 @@ class _Choices:
                     yield _Found(_Choice(field, options), "select", node.get("name") or "")
         for buttons in _button_sets(self._page):
             options = tuple(option for node in buttons if (option := self._option_of(node)) is not None)
-            if len(options) == len(buttons) > 1 and self._is_of_product(buttons[0]):
+            is_filter = bool(options) and _ALL_OPTIONS.fullmatch(options[0].name) is not None
+            if len(options) == len(buttons) > 1 and not is_filter and self._is_of_product(buttons[0]):
                 field = _field_of(self._labels_of_set(buttons[0]), options)
                 if field:
                     yield _Found(_Choice(field, options), "input", buttons[0].get("name") or "")
@@ -147,8 +160,45 @@ class _Choices:
         return (
             0 < focus.distance(node) <= AFTER_HEADING
             and not is_of_another(focus, node)
+            and not self._below_headings.hold(node)
+            and not self._is_aside(node)
+            and not self._is_below_other_heading(node)
             and not any(_OTHER_PART.search(page.names(part)) for part in islice(around, MAX_AROUND))
         )
+
+    @cached_property
+    def _below_headings(self) -> Parts:
+        """The parts below headings of suggestions."""
+        known = frozenset(below_headings(self._page, self._focus))
+        return Parts(known.__contains__, ends=self._focus.path.__contains__)
+
+    def _is_aside(self, node: HtmlElement) -> bool:
+        """Return whether a choice is beside the content, in a part without a button to order."""
+        aside = next(node.iterancestors("aside"), None)
+        if aside is None or aside in self._focus.path:
+            return False
+        buttons = (node_text(button, MAX_LABEL_LENGTH) for button in islice(aside.iter("button"), MAX_LISTS))
+        return not any(map(_ORDER.search, buttons))
+
+    def _is_below_other_heading(self, node: HtmlElement) -> bool:
+        """Return whether the last heading before a choice is one of reviews or the like, or names another product.
+
+        One that begins with a number counts the reviews of the product: ``12 reviews``.
+        """
+        before = bisect_left(self._headings, self._page.order[node])
+        if not before:
+            return False
+        heading = self._page.elements[self._headings[before - 1]]
+        text = node_text(heading, MAX_LABEL_LENGTH)
+        is_other = not text[:1].isdigit() and _OTHER_HEADING.search(text) is not None
+        # One before the name of the product is none above its choices.
+        is_behind = self._focus.distance(heading) > 0
+        return is_behind and (is_other or names_other_page(self._page, heading))
+
+    @cached_property
+    def _headings(self) -> list[int]:
+        heading = self._focus.heading
+        return [self._page.order[node] for node in self._page.tree.iter(*HEADINGS) if node is not heading]
 
     def _labels_of(self, node: HtmlElement) -> Iterator[str]:
         """Yield the labels of a list, the surest first."""
@@ -188,9 +238,11 @@ class _Choices:
         yield one_line((text or "")[:MAX_TEXT_LENGTH])
         at = page.order[node]
         behind = bisect_left(page.line_positions, at)
-        line, text = page.lines[behind - 1] if behind else (node, "")
-        if 0 < at - page.order[line] <= MAX_DISTANCE:
-            yield text
+        for line, text in reversed(page.lines[max(0, behind - MAX_WRAPPERS) : behind]):
+            if page.outline.ends[page.order[line]] <= at:
+                if at - page.order[line] <= MAX_DISTANCE:
+                    yield text
+                return
 
     def _option_of(self, button: HtmlElement) -> _Option | None:
         """Return the option of a radio button, by its label."""

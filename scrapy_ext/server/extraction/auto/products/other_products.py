@@ -57,7 +57,7 @@ class _Beginning:
     def __init__(self, page: Page, focus: Focus) -> None:
         self._page = page
         self._focus = focus
-        self._known = frozenset([*_unchosen_options(page), *_below_headings(page, focus)])
+        self._known = frozenset([*_unchosen_options(page), *below_headings(page, focus)])
 
     def is_at(self, node: HtmlElement) -> bool:
         return node in self._known or (node.tag in _BOXES and self._is_entry(node)) or self._focus.elsewhere(node)
@@ -98,7 +98,7 @@ class _Beginning:
         return linked and len(elements) <= MAX_BOX and is_money(node_text(box, MAX_TEXT_LENGTH))
 
 
-def _below_headings(page: Page, focus: Focus) -> Iterator[HtmlElement]:
+def below_headings(page: Page, focus: Focus) -> Iterator[HtmlElement]:
     """Yield the elements behind headings such as "You may also like", each up to the next heading beside it."""
     for heading in islice(page.tree.iter(*_OF_PARTS), MAX_HEADINGS):
         text = node_text(heading, MAX_HEADING_LENGTH + 1)

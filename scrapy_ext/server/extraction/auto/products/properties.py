@@ -42,7 +42,10 @@ _PART_NAME, _OTHER_PART, _PART_HEADING, _OTHER_HEADING, _DESCRIPTION, _NO_LABEL,
     )
 )  # fmt: skip
 #: Values of a table of deliveries, and of opening hours.
-_SALE_VALUE, _OPENING, _CLOSED = _VOCABULARY.patterns("sale_value", "opening_value", "closed", flags=re.IGNORECASE)
+_SALE_VALUE, _OPENING, _CLOSED, _PRODUCT_TIME = _VOCABULARY.patterns(
+    "sale_value", "opening_value", "closed", "product_time", flags=re.IGNORECASE
+)
+_FREE_SHIPPING: Final = load_vocabulary("money").pattern("free_shipping", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"[.!?。！？]\s*$")
 #: Links to documents.
 _DOCUMENT: Final = re.compile(r"\.(?:pdf|zip|docx?|xlsx?|dwg|step?)(?:$|[?#])", re.IGNORECASE)
@@ -64,7 +67,7 @@ def properties_on(page: Page, focus: Focus) -> list[Pair]:
     lists: dict[HtmlElement, list[Pair]] = {}
     for pair in found.values():
         lists.setdefault(_list_of(pair.node), []).append(pair)
-    headings = _Headings()
+    headings = _Headings(page, focus)
     others = {box for box, pairs in lists.items() if _is_other_list(page, focus, box, pairs, headings)}
     return [
         pair
@@ -89,23 +92,31 @@ def _is_other_list(page: Page, focus: Focus, box: HtmlElement, pairs: list[Pair]
     for around in islice((box, *box.iterancestors()), LEVELS + 1):
         if _PART_NAME.search(page.names(around)):
             return False
-        heading = title if (title := _title_of(around)) is not None else headings[around]
-        if heading is not None and heading is not focus.heading and not _is_tab(heading):
+        heading = headings[around]
+        is_named = heading is not None and heading is not focus.heading
+        if heading is not None and is_named and (headings.is_title(around) or not _is_tab(heading)):
             text = node_text(heading, MAX_LABEL_LENGTH)
             if _OTHER_HEADING.search(text):
                 return True
             if _PART_HEADING.search(text):
                 return False
             break
-    line = box.getprevious()
-    is_line = line is not None and next(line.iter("li", "a", "button"), None) is None
-    above = node_text(line, MAX_LABEL_LENGTH + 1) if line is not None and is_line else ""
-    if len(above) <= MAX_LABEL_LENGTH and _OTHER_HEADING.search(above):
+    if _OTHER_HEADING.search(_line_above(box)):
         return True
     row = next(box.iter("tr"), None) if box.tag == "table" else None
     if row is not None and len(row) > 1 and all(cell.tag == "th" for cell in row):
         return _OTHER_HEADING.search(node_text(row, 2 * MAX_LABEL_LENGTH)) is not None
     return len(pairs) >= FEWEST_NAMED and (_are_of_sale(pairs) or _are_hours(pairs))
+
+
+def _line_above(box: HtmlElement) -> str:
+    """Return the line above a list, where it may be a title: neither a fact nor a promise of free delivery."""
+    line = box.getprevious()
+    if line is None or next(line.iter("li", "a", "button"), None) is not None:
+        return ""
+    text = node_text(line, MAX_LABEL_LENGTH + 1)
+    is_fact = LABELLED_LINE.match(text) or _DIGIT.search(text) or _FREE_SHIPPING.search(text)
+    return "" if is_fact or len(text) > MAX_LABEL_LENGTH else text
 
 
 def _title_of(box: HtmlElement) -> HtmlElement | None:
@@ -121,7 +132,13 @@ def _is_tab(heading: HtmlElement) -> bool:
 
 
 def _are_of_sale(pairs: list[Pair]) -> bool:
-    """Return whether all values are times of delivery, prices or words such as "free", but not these words alone."""
+    """Return whether all values are times of delivery, prices or words such as "free", but not these words alone.
+
+    Times that the product has itself are properties: its shelf life.
+    """
+    is_of_product = any(_PRODUCT_TIME.search(pair.label) for pair in pairs)
+    if is_of_product and not any(_OTHER_HEADING.search(pair.label) for pair in pairs):
+        return False
     found = [pair for pair in pairs if _SALE_VALUE.fullmatch(pair.value) or _is_price(pair)]
     return len(found) == len(pairs) and any(_DIGIT.search(pair.value) for pair in pairs)
 
@@ -167,7 +184,7 @@ def _in_lines(page: Page, focus: Focus) -> Iterator[Pair]:
     broken: dict[HtmlElement, list[tuple[HtmlElement, str]]] = {}
     for node, text in broken_lines(page):
         broken.setdefault(node, []).append((node, text))
-    headings = _Headings()
+    headings = _Headings(page, focus)
     for lines, count in chain(((lines, len(part)) for part, lines in parts.items()), _with_lengths(broken)):
         pairs = [pair for node, text in lines if (pair := _pair_of(node, text))] if len(lines) >= FEWEST_NAMED else []
         sentences = sum(1 for pair in pairs if _SENTENCE.search(pair.value))
@@ -207,7 +224,7 @@ def _in_rows(page: Page, focus: Focus) -> Iterator[Pair]:
             continue
         if all(not (text or "").strip() for text in (row.text, *(cell.tail for cell in cells))):
             parts.setdefault((parent, step_of(row)), []).append(cells)
-    headings = _Headings()
+    headings = _Headings(page, focus)
     for cells_of in islice(parts.values(), MAX_BOXES):
         rows_of = sum(len(cells) // 2 for cells in cells_of)
         if rows_of < FEWEST or not _subject(page, focus, cells_of[0][0].getparent(), headings):
@@ -233,11 +250,49 @@ def _pieces(node: HtmlElement) -> int:
 
 
 class _Headings(dict[HtmlElement, HtmlElement | None]):
-    """The nearest headings beside elements and before them, each searched once, as many parts are in the same one."""
+    """The titles of elements, else the nearest headings beside them and before them.
+
+    Each is searched once, as many parts are in the same one.
+    """
+
+    def __init__(self, page: Page, focus: Focus) -> None:
+        super().__init__()
+        # A link to the content of the page names no part of it.
+        self._labels = {box: label for box, label in _labels_of_panels(page).items() if box not in focus.path}
 
     def __missing__(self, box: HtmlElement) -> HtmlElement | None:
-        self[box] = found = heading_above(box, 1, MAX_SIBLINGS)
+        title = _title_of(box)
+        title = self._labels.get(box) if title is None else title
+        self[box] = found = heading_above(box, 1, MAX_SIBLINGS) if title is None else title
         return found
+
+    def is_title(self, box: HtmlElement) -> bool:
+        """Return whether the heading of an element is its own title rather than one before it."""
+        return self[box] is not None and (self[box] is _title_of(box) or box in self._labels)
+
+
+def _labels_of_panels(page: Page) -> dict[HtmlElement, HtmlElement]:
+    """Return the tabs, buttons and links that show a part of the page, by that part: of several, the first."""
+    elements, known = page.elements, page.with_attribute
+    by_id: dict[str, HtmlElement] = {}
+    for position in known.get("id", ()):
+        if number := elements[position].get("id"):
+            by_id.setdefault(number, elements[position])
+    found: dict[HtmlElement, HtmlElement] = {}
+    for position in known.get("aria-labelledby", ()):
+        panel = elements[position]
+        label = by_id.get(panel.get("aria-labelledby", ""))
+        if label is not None and label is not panel:
+            found.setdefault(panel, label)
+    for name in ("aria-controls", "href"):
+        for position in known.get(name, ()):
+            label, target = elements[position], elements[position].get(name, "")
+            panel = by_id.get(target.removeprefix("#")) if name == "aria-controls" or target[:1] == "#" else None
+            text = node_text(label, MAX_LABEL_LENGTH + 1) if panel is not None and panel is not label else ""
+            is_known = any(each.search(text) for each in (_OTHER_HEADING, _PART_HEADING, _DESCRIPTION))
+            if panel is not None and is_known and len(text) <= MAX_LABEL_LENGTH:
+                found.setdefault(panel, label)
+    return found
 
 
 def _subject(page: Page, focus: Focus, node: HtmlElement, headings: _Headings) -> bool | None:

@@ -41,6 +41,7 @@ from scrapy_ext.server.extraction.auto.products.price_elements import (
     words_after,
     words_before,
 )
+from scrapy_ext.server.extraction.auto.products.terms import is_on_terms
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _VOCABULARY: Final = load_vocabulary("products")
@@ -261,6 +262,8 @@ class PriceTags:
         money = prices.price or prices.regular
         if money is None:
             return None
+        if prices.role is Role.PRICE and is_on_terms(self._page, whole, text, beside[0], self._place):
+            prices = prices._replace(role=Role.TERMS)
         own = self._page.names(whole)
         score = score_of_names(whole, own, names, named=named) + score_of_words(text, prices)
         score += 1.5 if money.value in self._repeated else 0.0

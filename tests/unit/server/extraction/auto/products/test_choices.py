@@ -57,6 +57,12 @@ EMPTY = "<option value=''>{}</option>"
         "<div role=radiogroup aria-label=Size><button role=radio>S</button><button role=radio>M</button></div>",
         "<b id=l>Size</b><p>EU</p><div role=radiogroup aria-labelledby=l><i role=radio>S</i><i role=radio>M</i></div>",
         choice("Size", "S", "M") + choice("Size", "S", "M", number="n2"),
+        f"<h3>125 reviews</h3>{choice('Size', 'S', 'M')}",
+        f"<h3>Size</h3><select name=o>{OPTIONS}</select>",
+        f"<aside>{choice('Size', 'S', 'M')}<button>Add to bag</button></aside>",
+        f"{choice('Size', 'S', 'M')}<h2>You may also like</h2><div>{choice('Size', 'L', 'XL', name='x')}</div>",
+        "<p>Size</p><div><input type=radio name=o id=a><label for=a>S</label></div>"
+        "<div><input type=radio name=o id=b><label for=b>M</label></div>",
     ],
 )
 def test_the_options_of_the_only_choice_of_a_size_are_variants(more: str) -> None:
@@ -67,6 +73,7 @@ def test_the_options_of_the_only_choice_of_a_size_are_variants(more: str) -> Non
 def test_those_of_a_colour_are_variants_too(label: str) -> None:
     assert variants(choice(label, "Black", "White")) == [{"color": "Black"}, {"color": "White"}]
     assert variants(radio(label, "Black", "White")) == [{"color": "Black"}, {"color": "White"}]
+    assert variants(choice(label, "All Black", "All White")) == [{"color": "All Black"}, {"color": "All White"}]
 
 
 @pytest.mark.parametrize("note", ["M (sold out)", "M - Sold out", "M, sold out", "M [ausverkauft]"])
@@ -113,6 +120,19 @@ def test_signs_in_the_name_of_an_option_stay(names: tuple[str, str]) -> None:
         f"<div class=filters>{choice('Size', 'S', 'M')}</div>",
         f"<div class=size-chart>{choice('Size', 'EU 36', 'UK 4')}</div>",
         f"<footer>{choice('Size', 'S', 'M')}</footer>",
+        f"<h2>You may also like</h2><div><b>Ash chair</b>{choice('Size', 'S', 'M')}</div>",
+        f"<h2>Complete the set</h2><div><b>Cushion</b>{choice('Size', 'S', 'M')}</div>",
+        f"<h3><a href=/p/ash-chair-with-arms>Ash chair with arms, grey</a></h3>{choice('Size', 'S', 'M')}",
+        f"<h2>Reviews</h2>{choice('Size', 'S', 'M')}",
+        f"<h2>Kundenbewertungen</h2>{choice('Größe', 'S', 'M')}",
+        f"<h2>レビューを書く</h2>{radio('サイズ', '小さめ', '大きめ')}",
+        choice("Size", EMPTY.format("All sizes"), "S", "M"),
+        choice("Farbe", "Alle Farben", "Rot", "Blau"),
+        choice("Couleur", "Toutes", "Rouge", "Bleu"),
+        radio("Size", "All", "S", "M"),
+        radio("Size", "EU", "UK", "US"),
+        radio("Dimensions", "cm", "inch"),
+        f"<aside>{radio('Colour', 'Light', 'Dark')}</aside>",
     ],
 )
 def test_other_lists_and_several_choices_give_no_variants(more: str) -> None:

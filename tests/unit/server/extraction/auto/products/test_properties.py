@@ -102,6 +102,9 @@ TIMES = table(("UK", "3 days"), ("Ireland", "5-7 days"))
         table(("Mon–Fri", "9:00–18:00"), ("Sat", "10:00–16:00"), ("Sun", "closed")),
         table(("Mo–Fr", "9–18 Uhr"), ("Sa", "10–16 Uhr"), ("So", "geschlossen")),
         f"<h2>Returns</h2>{table(('Return period', '30 days'), ('Condition', 'unused'))}",
+        table(("Unopened returns", "30 days"), ("Exchange", "60 days")),
+        table(("Returns", "14 days"), ("Guarantee", "30 days")),
+        f"<p>Delivery</p>{table(('Method', 'Parcels'), ('Zone', 'EU'))}",
         f"<h3>Versand</h3>{table(('Deutschland', '2–3 Werktage'), ('Schweiz', 'auf Anfrage'))}",
         f"<h2>Livraison</h2>{table(('À domicile', '2 à 3 jours'), ('Point relais', 'selon stock'))}",
         f"<h3>Koszty dostawy</h3>{table(('Kurier', '1-2 dni'), ('Paczkomat', 'jutro'))}",
@@ -122,6 +125,13 @@ def test_tables_of_delivery_returns_and_hours_are_no_properties(part: str) -> No
         ("", (("Battery life", "10 hours"), ("Warranty", "2 years"))),
         ("<h2>Details</h2>", (("Material", "Oak"), ("Delivery time", "3 days"))),
         ("<h2>Specifications</h2>", (("Shelf life", "30 days"), ("After opening", "5 days"))),
+        ("", (("Shelf life", "30 days"), ("After opening", "5 days"))),
+        ("", (("Haltbarkeit", "30 Tage"), ("Reifezeit", "12 Wochen"))),
+        ("", (("Maduración", "30 días"), ("Caducidad", "90 días"))),
+        ("<p>Lieferzeit: 3 Tage</p>", (("Nennweite", "DN 25"), ("Druck", "16 bar"))),
+        ("<p>Free delivery</p>", (("Bore", "DN 25"), ("Pressure", "16 bar"))),
+        ("<p>Free shipping over £50</p>", (("Bore", "DN 25"), ("Pressure", "16 bar"))),
+        ("<p>Kostenloser Versand</p>", (("Bore", "DN 25"), ("Pressure", "16 bar"))),
         ("<h3>Lieferumfang</h3>", (("Tisch", "1 Stück"), ("Schrauben", "8 Stück"))),
         ("<h2>Delivery</h2><p>We deliver.</p><h2>Technical data</h2>", (("Material", "Oak"), ("Height", "82 cm"))),
         ("<ul><li><h3>Data</h3><li><h3>Shipping</h3></ul>", (("Material", "Oak"), ("Height", "82 cm"))),
@@ -130,3 +140,44 @@ def test_tables_of_delivery_returns_and_hours_are_no_properties(part: str) -> No
 def test_properties_beside_words_for_a_sale_stay(before: str, rows: tuple[tuple[str, str], ...]) -> None:
     found = product(f"<div>{before}{table(*rows)}</div>")["additionalProperties"]
     assert [(each["name"], each["value"]) for each in found] == list(rows)
+
+
+POWER = "<ul><li>Power: 2200 W</li><li>Capacity: 1.7 l</li></ul>"
+DELIVERY = "<ul><li>Method: Parcels</li><li>Zone: EU</li><li>Label: printed</li></ul>"
+TABS = "<button role=tab id=t1 aria-controls=p1>{}</button><button role=tab id=t2 aria-controls=p2>{}</button>"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        f"<details><summary>Specifications</summary>{POWER}</details>"
+        f"<details><summary>Delivery</summary>{DELIVERY}</details>",
+        f"<details><summary><h2>Specifikationer</h2></summary>{POWER}</details>"
+        f"<details><summary><h2>Leverans</h2></summary>{DELIVERY}</details>",
+        "<details><summary>Características</summary><div><p>Power: 2200 W</p><p>Capacity: 1.7 l</p></div></details>",
+        TABS.format("Details", "Shipping") + f"<div id=p1>{POWER}</div><div id=p2>{DELIVERY}</div>",
+        TABS.format("Technische Daten", "Versand")
+        + f"<div aria-labelledby=t1>{POWER}</div><div aria-labelledby=t2>{DELIVERY}</div>",
+        TABS.format("Specs", "Reviews (3)")
+        + "<table id=p1><tr><td>Power</td><td>2200 W</td></tr><tr><td>Capacity</td><td>1.7 l</td></tr></table>"
+        + "<div id=p2 aria-labelledby=t2><ul><li>Ann: great</li><li>Bob: loud</li><li>Cy: okay</li></ul></div>",
+        "<ul><li><a href='#a'>Specifications</a><li><a href='#b'>Returns</a></ul>"
+        f"<div id=a>{POWER}</div><div id=b><table><tr><td>Method</td><td>post</td></tr></table></div>",
+        f"<div><button aria-controls=a>Specifications</button></div><div id=a>{POWER}</div>"
+        f"<div><button aria-controls=b>Returns</button></div><div id=b>{DELIVERY}</div>",
+    ],
+)
+def test_the_label_of_a_part_that_opens_is_its_heading(parts: str) -> None:
+    found = product(f"<div>{parts}</div>")["additionalProperties"]
+    assert [(each["name"], each["value"]) for each in found] == [("Power", "2200 W"), ("Capacity", "1.7 l")]
+
+
+@pytest.mark.parametrize("link", ["Skip to content", "Shipping", "Details"])
+def test_a_link_to_the_content_of_the_page_is_no_heading(link: str) -> None:
+    html = FRAME.format(f"<div>{OAK}</div>").replace("<main>", f"<a href='#main'>{link}</a><main id=main>")
+    assert len(extract("product", html, URL)["additionalProperties"]) == 3
+
+
+def test_questions_that_open_have_no_properties() -> None:
+    part = f"<details><summary>Does it boil milk?</summary>{POWER}</details>"
+    assert "additionalProperties" not in product(f"<div>{part}</div>")

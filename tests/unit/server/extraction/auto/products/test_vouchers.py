@@ -32,6 +32,9 @@ def sku(more: str) -> str | None:
         "<div class=promo-bar>Kod: L10AB</div>",
         "<div class=voucher><dl><dt>Kod</dt><dd>LATO24A</dd></dl></div>",
         "<h3>Rabat 10%</h3><p>Kod: LATO26</p>",
+        "<p>Extra 15% off this weekend</p><p>Ends Sunday</p><p>Code: SOFA15</p>",
+        "<p>Zľava 10 % s kódom</p><p>Kód: JAR10</p>",
+        "<p>20 % Rabatt bis Sonntag</p><p>Code: SOFA20</p>",
     ],
 )
 def test_a_code_of_a_voucher_is_no_number_of_the_product(more: str) -> None:
@@ -44,6 +47,13 @@ def test_a_code_of_a_voucher_is_no_number_of_the_product(more: str) -> None:
         ("<p>Kod: 545642</p>", "545642"),
         ("<p>Kod: KRZ-0012</p>", "KRZ-0012"),
         ("<p>Kod: K12</p>", "K12"),
+        ("<p>Code: AB10</p>", "AB10"),
+        ("<p>Kod: KB15</p>", "KB15"),
+        ("<p>Код: DR650</p>", "DR650"),
+        ("<dl><dt>Codice</dt><dd>LUX20</dd></dl>", "LUX20"),
+        ("<table><tr><th>Kód</th><td>HX50</td></tr></table>", "HX50"),
+        ("<p>You save €10.00</p><p>Code: OAK10</p>", "OAK10"),
+        ("<b>-20%</b><p>Code: SF2010</p>", "SF2010"),
         ("<p>Kód: 12AB34</p>", "12AB34"),
         ("<p>Kod produktu: L10A</p>", "L10A"),
         ("<p>Sale -10%</p><p>SKU: OAK10</p>", "OAK10"),
@@ -57,3 +67,14 @@ def test_a_code_of_a_voucher_is_no_number_of_the_product(more: str) -> None:
 )
 def test_a_number_of_the_product_is_none_of_a_voucher(more: str, code: str) -> None:
     assert sku(more) == code
+
+
+@pytest.mark.parametrize("label", ["Code 128", "Code 39 reader", "Dress code: C100", "Code: EN"])
+def test_other_words_with_code_are_no_label(label: str) -> None:
+    assert sku(f"<p>{label}</p>") is None
+
+
+def test_an_offer_above_the_name_of_a_product_is_about_its_price() -> None:
+    html = FRAME.format("<p>Kod: HAK15</p>").replace("<h1>Oak", "<p>Promo</p><h1>Oak")
+    html = html.replace("<p class=price>€ 89,00</p><button>Add to cart</button>", "")
+    assert extract("product", html, URL).get("sku") == "HAK15"

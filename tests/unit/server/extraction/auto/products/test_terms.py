@@ -1,0 +1,80 @@
+"""Prices for the holders of a card, the members of a club or the users of an app."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+
+URL = "https://shop.example/p/coffee"
+FRAME = "<html lang=en><title>Coffee – Works</title><main><h1>Coffee</h1>{}<button>Add to cart</button></main>"
+BELOW = "<p>{}</p><p class=price>€ 4.50</p><p class=price>€ 6.00</p>"
+BOXES = """<div><div>{}</div><div class=price>€ 4.50</div><div>€ 9.00/kg</div></div>
+<div><div class=price>€ 6.00</div></div>"""
+
+
+def price(more: str) -> str | None:
+    found: str | None = extract("product", FRAME.format(more), URL).get("price")
+    return found
+
+
+@pytest.mark.parametrize("form", [BELOW, BOXES])
+@pytest.mark.parametrize(
+    "label",
+    [
+        "With the club card",
+        "Nectar price",
+        "Clubcard Price",
+        "Members only",
+        "App price",
+        "Mit PAYBACK Karte",
+        "Mit Ihrer Kundenkarte:",
+        "Payback-Preis",
+        "Avec la carte de fidélité",
+        "Prix carte fidélité",
+        "Con carta fedeltà",
+        "Precio socio",
+        "Com o seu cartão fidelidade",
+        "Met klantenkaart",
+        "Medlemspris",
+        "Z kartą Moja Kawa",
+        "S kartou klubu",
+        "Klubár",
+        "По карте",
+        "会員価格",
+    ],
+)
+def test_a_price_below_the_label_of_terms_is_not_that_of_all(label: str, form: str) -> None:
+    assert price(form.format(label)) == "6.00"
+    assert price(f"<p class=price>€ 6.00</p><p>{label}</p><p class=price>€ 4.50</p>") == "6.00"
+    # Where there is no other, it is the price.
+    assert price(f"<p>{label}</p><p class=price>€ 4.50</p>") == "4.50"
+
+
+@pytest.mark.parametrize("text", ["€ 4.50 Clubcard Price", "Nectar price € 4.50", "€ 4.50 with Nectar card"])
+def test_a_label_in_the_text_of_a_price_is_about_it(text: str) -> None:
+    assert price(f"<p class=price>{text}</p><p class=price>€ 6.00</p>") == "6.00"
+
+
+def test_a_label_between_two_prices_is_about_the_second() -> None:
+    assert price("<p class=price>€ 6.00 Clubcard Price € 4.50</p>") == "6.00"
+    line = "<p><span class=price>€ 6.00</span> <span>Clubcard Price</span> <span class=price>€ 4.50</span></p>"
+    assert price(line) == "6.00"
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "Our price",
+        "Web price",
+        "Sale price",
+        "Pay safely with your card",
+        "With credit card",
+        "Mit Kreditkarte",
+        "Con tarjeta de crédito",
+        "Avec la carte bancaire",
+        "Today",
+    ],
+)
+def test_other_labels_above_a_price_are_no_terms(label: str) -> None:
+    assert price(f"<p>{label}</p><p class=price>€ 4.50</p><p>In the shop € 6.00</p>") == "4.50"
