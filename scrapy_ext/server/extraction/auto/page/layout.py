@@ -29,6 +29,8 @@ MAX_CHILDREN: Final = 12
 #: Links of a list item that are read.
 MAX_LINKS: Final = 5
 _WHOLE_PAGE: Final = frozenset({"html", "body", "main"})
+#: Signs behind which a name goes on.
+_GOES_ON: Final = (",", ":", "-", "–", "—", "/", "(", "&", "+")
 
 
 #: Paragraphs of this length, in characters, are text; a summary has no more than so many of them.
@@ -144,12 +146,16 @@ ENOUGH: Final = 0.4
 
 
 def _without_buttons(heading: HtmlElement) -> str:
-    """Return the text of a heading without that of the buttons at its end: ``Welder``, not ``Welder Save job``."""
+    """Return the text of a heading without that of the buttons at its end: ``Welder``, not ``Welder Save job``.
+
+    Behind a comma or the like, a button has a part of the name: ``Shelf, white, 77x147 cm``.
+    """
     text = shown_text(heading, MAX_HEADING)
     buttons = [node for node in heading.iter("*") if node.tag == "button" or node.get("role") == "button"]
     for button in reversed(buttons):
         if button is not heading and (words := shown_text(button, MAX_HEADING)):
-            text = text.removesuffix(words).rstrip() or text
+            name = text.removesuffix(words).rstrip()
+            text = name if name and not name.endswith(_GOES_ON) else text
     return text
 
 

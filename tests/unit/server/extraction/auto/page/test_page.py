@@ -121,3 +121,15 @@ def test_markup_and_metadata_after_the_end_of_a_page_count() -> None:
 
 def test_a_page_of_frames_has_no_body() -> None:
     assert Page("<frameset><frame src=x></frameset>", URL).tree.find("body") is None
+
+
+@pytest.mark.parametrize(
+    ("heading", "text"),
+    [
+        ("Welder <button>Save job</button>", "Welder"),
+        ("Shelf <span>for books, white, <button>77x147 cm</button></span>", "Shelf for books, white, 77x147 cm"),
+        ("<button>Is it fast?</button>", "Is it fast?"),
+    ],
+)
+def test_a_heading_has_the_buttons_that_are_a_part_of_its_name(heading: str, text: str) -> None:
+    assert Focus(Page(f"<body><h1>{heading}</h1><p>x</p></body>", URL)).heading_text == text
