@@ -22,7 +22,6 @@ Files of text, which Chromium shows in a viewer of its own: what it shows is no 
 from __future__ import annotations
 
 import re
-from html import escape
 from typing import Final
 
 from scrapy_ext.api.extraction import ExtractRequest
@@ -134,6 +133,8 @@ def kind_of_text(content_type: str | None, text: str) -> str:
 
 def shown_text(text: str) -> str:
     """Return the page that shows a plain text with its lines, as browsers do."""
+    from html import escape  # with the first text: it has a table of all entities
+
     return f"<html><body><pre>\n{escape(text, quote=False)}</pre></body></html>"
 
 
