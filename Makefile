@@ -22,7 +22,7 @@ help:
 	@echo "make check  lint, types and words"
 	@echo "make audit  check the licences and the known vulnerabilities of all dependencies"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
-	@echo "make soak   inject random faults for 30 minutes, and compare the acknowledged writes with the stored data; TIME=4h, SEED=7"
+	@echo "make soak   inject random faults for 30 minutes, and compare the acknowledged writes with the stored data; ENGINE=sqlite, TIME=2h, SEED=7"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
 	@echo "make test-full  run all tests, with more of each kind, Scrapy's own, and fuzz (takes longer)"
 	@echo "make proof  run all of these in one series, resumable, and write docs/architecture/proof.rst; ONLY=wheel,docs, SCALE=0.01; a day"
@@ -123,7 +123,7 @@ crash: $(VENV)/installed $(VENV)/browser
 
 # TIME: such as 90s, 30m or 4h; SEED: repeats the same faults.
 soak: $(VENV)/installed
-	@$(BIN)/python -m tests.soak --time $(or $(TIME),30m) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.soak --time $(or $(TIME),30m) $(if $(ENGINE),--engine $(ENGINE)) $(if $(SEED),--seed $(SEED))
 
 # IMAGE=--keep-images: with the images of the last run.
 test-image: $(VENV)/installed

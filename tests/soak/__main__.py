@@ -15,16 +15,18 @@ sys.path[:0] = [str(Path(__file__).parents[2])]
 
 from tests.soak.report import MOST  # noqa: E402
 from tests.soak.run import soak  # noqa: E402
+from tests.soak.system import ENGINES  # noqa: E402
 from tests.support.durations import seconds, seed  # noqa: E402
 
 
 def main() -> int:
     options = _options()
     folder = Path(tempfile.mkdtemp(prefix="scrapy-ext-soak-"))
-    command = f"make soak TIME={options.time} SEED={options.seed}"
+    command = f"make soak ENGINE={options.engine} TIME={options.time} SEED={options.seed}"
     print(f"Again: {command}", file=sys.stderr, flush=True)
     try:
-        verdict = asyncio.run(soak(folder, options.seed, seconds(options.time), options.report, command))
+        time = seconds(options.time)
+        verdict = asyncio.run(soak(folder, options.engine, options.seed, time, options.report, command))
     except asyncio.CancelledError:
         print("Interrupted before the verdict. Everything has ended.", file=sys.stderr)
         return 130
@@ -43,6 +45,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--seed", type=seed, default=None, help="of what is drawn at random (default: another each time)"
     )
+    parser.add_argument("--engine", choices=ENGINES, default="postgresql", help="of the database (default: postgresql)")
     parser.add_argument("--report", type=Path, default=Path("soak-report"), help="folder of the report")
     options = parser.parse_args()
     options.seed = random.randrange(10**6) if options.seed is None else options.seed

@@ -1,4 +1,4 @@
-"""The crawls of the soak: jobs of six spiders, started again and again, each with an outcome that is known exactly."""
+"""The crawls of the soak: jobs of seven spiders, run again and again, each with an outcome that is known exactly."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ class Crawl:
 
     spider = ""
     workers = 1
+    #: Processes of a job that work at once, at most.
+    processes_of_job = 1
 
     def __init__(self, system: System, number: int, chance: random.Random) -> None:
         self.system = system
@@ -102,7 +104,7 @@ class Crawl:
             if wrong := referee.end_of_job(job, end, killed=killed, shared=self.workers > 1):
                 faults += wrong
                 await self._keep_log(clients, job)
-            faults += referee.one_process_at_once(job, self.pulses(job))
+            faults += referee.processes_at_once(job, self.pulses(job), self.processes_of_job)
         faults += await self.check_tags(clients)
         return faults + await self.compare(clients)
 
@@ -246,6 +248,16 @@ class SharedCrawl(MazeCrawl):
         return {"FRONTIER_NAME": self.name, "FRONTIER_WORKER": "auto"}
 
 
+class GroupedCrawl(MazeCrawl):
+    """A maze, one job of several workers: where one of them is killed, another takes its place."""
+
+    spider = "grouped"
+    processes_of_job = 2
+
+    def fields(self) -> dict[str, str]:
+        return {**super().fields(), "job_workers": str(self.processes_of_job)}
+
+
 class TreeCrawl(Crawl):
     """A tree by the extraction service: each page is paid once, but for those that a killed process had begun."""
 
@@ -355,7 +367,7 @@ class Tick(Crawl):
         return referee.items_at_most(f"items of {self.name}", found, wanted)
 
 
-KINDS: tuple[type[Crawl], ...] = (MazeCrawl, TreeCrawl, SharedCrawl, PlainCrawl, ScriptRun)
+KINDS: tuple[type[Crawl], ...] = (MazeCrawl, TreeCrawl, SharedCrawl, GroupedCrawl, PlainCrawl, ScriptRun)
 _STATES = "&".join(f"state={state}" for state in ("pending", "running", "finished")) + "&count=10"
 
 
@@ -376,7 +388,7 @@ class Work:
         self.jobs = 0
         self.records = 0
         self.of_kind: Counter[str] = Counter()
-        #: Jobs that had more than one process, or a successor.
+        #: Jobs with more processes than workers, or a successor.
         self.resumed = 0
         self.is_ending = False
 
@@ -439,7 +451,7 @@ class Work:
     async def _ended(self, crawl: Crawl) -> None:
         self.jobs += len(crawl.jobs)
         self.of_kind[crawl.spider] += len(crawl.jobs)
-        self.resumed += sum(len(crawl.pulses(job)) > 1 for job in crawl.jobs)
+        self.resumed += sum(len(crawl.pulses(job)) > crawl.processes_of_job for job in crawl.jobs)
         self.records += await crawl.records(self._clients)
         await self._check(crawl)
         self.kept.append(crawl)

@@ -1,106 +1,73 @@
-"""PostgreSQL with a streaming standby, reached by links that follow a failover."""
+"""What the soak asks of the database of its servers, whichever engine that has."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import asyncpg
 
-from tests.soak.links import Link
-from tests.support.postgresql import Cluster
-from tests.support.replication import cover, states, until
 
-#: MiB of the log from which PostgreSQL writes it back; below, it is as large as its last lives made it.
-LOG_MIB = 48
-#: A small log, and vacuums that keep up, so that what grows shows within minutes.
-_SETTINGS = {
-    "max_wal_size": f"{LOG_MIB}MB",
-    "min_wal_size": "16MB",
-    "checkpoint_timeout": "60s",
-    "autovacuum_naptime": "5s",
-    "autovacuum_vacuum_cost_delay": "0",
-    "wal_retrieve_retry_interval": "500ms",
-    "shared_buffers": "32MB",
-    "deadlock_timeout": "1s",
-}
-_SEGMENT = 1
+class Sizes(NamedTuple):
+    """Bytes of a database. ``log``: those of its log beyond its limit. ``log_life``: by which log."""
+
+    tables: int
+    log: int
+    log_life: str
 
 
-class Database:
-    """A primary and its standby. What is acknowledged is on both (``synchronous_commit``, which is on by default, waits
-    for the standby while ``synchronous_standby_names`` says so), so that a failover loses nothing."""
+class Database(ABC):
+    """A database that is read beside its servers. Reads raise one of :data:`AWAY` while it cannot be read."""
 
-    def __init__(self) -> None:
-        self.primary = Cluster(_SETTINGS, segment=_SEGMENT)
-        self.standby: Cluster | None = None
-        self.links: list[Link] = []
-        #: Number of times that the standby took the place of the primary.
-        self.failovers = 0
-        self.logs: list[str] = []
-        try:
-            self._name = self.primary.database().rpartition("/")[2]
-            self.add_standby()
-        except BaseException:
-            self.remove()
-            raise
-
-    def url(self, link: Link) -> str:
-        """The address by a link."""
-        return self.primary.url(self._name).replace(f":{self.primary.port}/", f":{link.port}/")
-
-    def add_standby(self) -> None:
-        """Start a standby of the primary, and let commits wait for it from then on. It is copied before that, so that
-        it waits for nobody when it is promoted itself."""
-        self.standby = self.primary.standby()
-        until(lambda: states(self.primary) == ["async"], "the standby streams")
-        cover(self.primary)
+    #: Number of times that another server took the place of the one before.
+    failovers = 0
 
     @property
     def is_covered(self) -> bool:
-        """True while a commit is on the standby before it is acknowledged."""
-        return states(self.primary) == ["sync"]
+        """True while what is acknowledged outlives the next harm."""
+        return True
 
-    def fail_over(self) -> None:
-        """Kill the primary, make one of the standby, lead all links there, and start another standby."""
-        old, new = self.primary, self.standby
-        assert new is not None
-        old.kill()
-        new.promote()
-        self.primary, self.standby = new, None
-        self.failovers += 1
-        for link in self.links:
-            link.move(new.port)
-        self.logs.append(old.log())
-        old.remove()
-        self.add_standby()
-
+    @abstractmethod
     def start_again(self) -> None:
-        """Start whichever of the two is not running."""
-        for cluster in (self.primary, self.standby):
-            if cluster is not None and (cluster.process is None or cluster.process.poll() is not None):
-                cluster.start()
+        """Start what is not running of it."""
 
-    def remove(self) -> None:
-        for cluster in (self.standby, self.primary):
-            if cluster is not None:
-                self.logs.append(cluster.log())
-                cluster.remove()
+    @abstractmethod
+    async def query(self, sql: str) -> Sequence[Sequence[Any]]:
+        """Rows of a query."""
 
-    async def query(self, sql: str, *arguments: Any) -> list[Any]:
-        """Rows of a query to the primary, without a link; raises what the driver raises."""
-        connection = await asyncpg.connect(self.primary.url(self._name), timeout=10, command_timeout=20)
-        try:
-            rows: list[Any] = await connection.fetch(sql, *arguments)
-        except BaseException:
-            connection.terminate()  # to close it in order would fail in another way, where the server has gone
-            raise
-        await connection.close(timeout=5)
-        return rows
+    @abstractmethod
+    async def tables(self) -> set[str]:
+        """Names of its tables."""
+
+    @abstractmethod
+    async def sizes(self) -> Sizes: ...
+
+    @abstractmethod
+    def longest_file(self) -> int:
+        """Bytes of the longest file."""
+
+    @abstractmethod
+    def limit_files(self, limit: int | None) -> None:
+        """Bound how long (bytes) its files may grow, as a full disk would; None: no bound."""
+
+    @abstractmethod
+    def kept_logs(self) -> dict[str, str]:
+        """Logs of its own processes that have ended, by file name."""
+
+    @abstractmethod
+    def remove(self) -> None: ...
 
     async def count(self, table: str) -> int:
         """The rows of a table."""
         return int((await self.query(f"SELECT count(*) FROM {table}"))[0][0])
+
+
+def size_of(file: Path) -> int:
+    """Bytes of a file; 0 where there is none."""
+    return file.stat().st_size if file.exists() else 0
 
 
 #: Errors of a query while the database is away. asyncpg raises its own error when a connection is lost as it is closed.

@@ -15,6 +15,7 @@ import aiohttp
 
 from scrapy_ext.jobprocess.proc import table
 from tests.soak.nodes import Node
+from tests.soak.postgresql import Replicated
 from tests.soak.system import AS_FORM, System, ask, pulses_of
 from tests.support.http import Http
 
@@ -55,16 +56,9 @@ class Harms:
     def __init__(self, system: System, seed: int) -> None:
         self._system = system
         self._chance = random.Random(f"harms {seed}")
-        of_database: list[tuple[str, _Make]] = [
-            ("kill database", self._kill_database),
-            ("pause database", self._pause_database),
-            ("full disk", self._full_disk),
-            ("failover", self._failover),
-            ("kill standby", self._kill_standby),
-        ]
+        of_database: list[tuple[str, _Make]] = [("full disk", self._full_disk)]
         of_nodes: list[tuple[str, _Make]] = [
             ("kill server", lambda: self._kill_node(self._chance.choice(self._system.servers))),
-            ("kill worker", lambda: self._kill_node(self._chance.choice(self._workers))),
             ("stop node", lambda: self._stop_node(self._node())),
             ("kill guard", lambda: self._kill_child(self._node(), "scrapy_ext.server.jobs.nodes.watchdog")),
             ("kill extractor", lambda: self._kill_child(self._node(), "extractor_process")),
@@ -76,15 +70,25 @@ class Harms:
             ("stop job", lambda: self._harm_job(signal.SIGSTOP, supervisor=False)),
         ]
         of_connections: list[tuple[str, _Make]] = [
-            ("cut database link", lambda: self._harm_link("cut", to_database=True)),
-            ("hold database link", lambda: self._harm_link("hold", to_database=True)),
-            ("slow database link", lambda: self._harm_link("slow", to_database=True)),
             ("cut client link", lambda: self._harm_link("cut", to_database=False)),
             ("hold client link", lambda: self._harm_link("hold", to_database=False)),
             ("slow client link", lambda: self._harm_link("slow", to_database=False)),
             ("slow site", lambda: self._harm_site(mute=False)),
             ("mute site", lambda: self._harm_site(mute=True)),
         ]
+        if (database := system.replicated) is not None:
+            of_database += [
+                ("kill database", lambda: self._kill_database(database)),
+                ("pause database", lambda: self._pause_database(database)),
+                ("failover", lambda: self._failover(database)),
+                ("kill standby", lambda: self._kill_standby(database)),
+            ]
+            of_nodes += [("kill worker", lambda: self._kill_node(self._chance.choice(self._workers)))]
+            of_connections += [
+                ("cut database link", lambda: self._harm_link("cut", to_database=True)),
+                ("hold database link", lambda: self._harm_link("hold", to_database=True)),
+                ("slow database link", lambda: self._harm_link("slow", to_database=True)),
+            ]
         if not system.has_clocks:
             of_nodes = [each for each in of_nodes if each[0] != "step clock"]
         #: No two of one group at once.
@@ -266,22 +270,22 @@ class Harms:
 
     # ── the database ──
 
-    def _kill_database(self) -> _Do:
+    def _kill_database(self, database: Replicated) -> _Do:
         away = self._seconds(0, 10)
 
         async def do() -> str:
-            await asyncio.to_thread(self._system.database.primary.kill)
+            await asyncio.to_thread(database.primary.kill)
             await asyncio.sleep(away)
-            await asyncio.to_thread(self._system.database.start_again)
+            await asyncio.to_thread(database.start_again)
             return f"SIGKILL of PostgreSQL, started again after {away:g} s"
 
         return do
 
-    def _pause_database(self) -> _Do:
+    def _pause_database(self, database: Replicated) -> _Do:
         seconds = self._seconds(1, 15)
 
         async def do() -> str:
-            primary = self._system.database.primary
+            primary = database.primary
             primary.pause()
             await asyncio.sleep(seconds)
             primary.go_on()
@@ -289,39 +293,39 @@ class Harms:
 
         return do
 
-    def _kill_standby(self) -> _Do:
+    def _kill_standby(self, database: Replicated) -> _Do:
         away = self._seconds(0, 6)
 
         async def do() -> str:
-            standby = self._system.database.standby
+            standby = database.standby
             assert standby is not None
             await asyncio.to_thread(standby.kill)
             await asyncio.sleep(away)
-            await asyncio.to_thread(self._system.database.start_again)
+            await asyncio.to_thread(database.start_again)
             return f"SIGKILL of the standby, started again after {away:g} s: commits wait for it"
 
         return do
 
-    def _failover(self) -> _Do:
+    def _failover(self, database: Replicated) -> _Do:
         async def do() -> str:
-            await asyncio.to_thread(self._system.database.fail_over)
+            await asyncio.to_thread(database.fail_over)
             return "SIGKILL of PostgreSQL; the standby is the primary, and has a new standby"
 
         return do
 
     def _full_disk(self) -> _Do:
         async def do() -> str:
-            primary = self._system.database.primary
+            database = self._system.database
             async with contextlib.AsyncExitStack() as opened:
                 clients = [await opened.enter_async_context(http) for http in self._system.clients()]
                 answer = await ask(clients, "POST", f"/jobq/{_FILLED}/push", [{"spider": "s"}])
                 job = answer.json["key"]
-                primary.limit_files(primary.longest_file() + _ROOM)
+                database.limit_files(database.longest_file() + _ROOM)
                 try:
                     stored, refused = await self._fill(clients[0], job)
                 finally:
                     with contextlib.suppress(OSError):  # it has ended over it
-                        primary.limit_files(None)
+                        database.limit_files(None)
                 await self._empty(clients, job, stored)
             return f"no table may be larger than the largest is: {refused} writes refused with 507"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import signal
-import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +11,15 @@ from typing import NamedTuple
 
 from scrapy_ext.jobprocess.proc import Process, below, table
 from tests.soak.clocks import Clock
-from tests.soak.database import Database
 from tests.soak.links import Link, Links
+from tests.soak.postgresql import Replicated
+from tests.support.free_ports import held_port, number_of
 from tests.support.servers import RunningServer
 
 #: Seconds for a node to start, which needs the database.
 _SECONDS = 180.0
-UNITS = 3
+#: Of each of several nodes, and of one alone.
+_UNITS, _UNITS_ALONE = 3, 6
 
 
 class Keys(NamedTuple):
@@ -29,13 +30,14 @@ class Keys(NamedTuple):
 
 
 class Node:
-    """A server or a worker, with a link of its own to the database, and one from its clients to it."""
+    """A server or a worker, with a link of its own to the database, and one from its clients to it. ``database``: None
+    for a server with a file in ``folder``."""
 
     def __init__(
         self,
         name: str,
         folder: Path,
-        database: Database,
+        database: Replicated | None,
         links: Links,
         keys: Keys,
         options: Sequence[str],
@@ -46,13 +48,18 @@ class Node:
         self.clock = clock
         self._folder = folder
         self._database = database
-        self._options = [*options, "--units", str(UNITS), "--stop-grace", "10"]
-        self.to_database = links.make(database.primary.port)
-        database.links.append(self.to_database)
+        units = _UNITS_ALONE if database is None else _UNITS
+        self._options = [*options, "--units", str(units), "--stop-grace", "10"]
+        self.to_database: Link | None = None
+        if database is not None:
+            self.to_database = links.make(database.primary.port)
+            database.links.append(self.to_database)
         self.to_clients: Link | None = None
         self.url = ""
         if self.is_server:
-            port = _free_port()
+            # Held until the end: while the server is down, no other program gets its port.
+            self._port = held_port()
+            port = number_of(self._port)
             self.url = f"http://127.0.0.1:{port}"
             self.to_clients = links.make(port)
             named = ["--port", str(port), "--platform-key", keys.platform, "--extract-key", keys.extract]
@@ -73,6 +80,13 @@ class Node:
         running = self.process
         return running.process.pid if running is not None and running.process.poll() is None else None
 
+    @property
+    def _address(self) -> str | None:
+        """That of the database."""
+        if self._database is None or self.to_database is None:
+            return None
+        return self._database.url(self.to_database)
+
     def start(self) -> None:
         """Start it, again and again while the database does not let it."""
         deadline = time.monotonic() + _SECONDS
@@ -80,7 +94,7 @@ class Node:
             try:
                 self.process = RunningServer(
                     self._folder,
-                    database=self._database.url(self.to_database),
+                    database=self._address,
                     options=self._options,
                     worker=not self.is_server,
                     environment=self.clock.environment if self.clock is not None else None,
@@ -151,9 +165,3 @@ def command_of(pid: int) -> str:
 
 def new_keys() -> Keys:
     return Keys(secrets.token_hex(16), secrets.token_hex(16))
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port

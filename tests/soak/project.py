@@ -47,6 +47,12 @@ class Shared(PulsedMaze):
     name = "shared"
 
 
+class Grouped(PulsedMaze):
+    """The maze, a job of several workers."""
+
+    name = "grouped"
+
+
 class Tree(scrapy.Spider):
     """The pages of a tree on ``host``, those of ``crawl``."""
 

@@ -5,7 +5,6 @@ Nothing here asks anybody: what is compared is handed over, so that the tests ca
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -95,14 +94,18 @@ def paid_once(what: str, hits: Mapping[str, int], wanted: Iterable[str], most: i
     return faults + ([f"{what}: fetched more than {most} times: {_shown(often)}"] if often else [])
 
 
-def one_process_at_once(job: str, pulses: Mapping[int, tuple[float, float]]) -> list[str]:
-    """No two processes of a job worked at once. ``pulses``: of each, its first and its last sign of work."""
+def processes_at_once(job: str, pulses: Mapping[int, tuple[float, float]], most: int = 1) -> list[str]:
+    """No more processes of a job worked at once than it has workers. ``pulses``: of each, its first and its last sign
+    of work."""
     ordered = sorted(pulses.items(), key=lambda each: each[1])
-    return [
-        f"job {job}: processes {one} and {other} worked at once, for {last - first:.1f} s"
-        for (one, (_, last)), (other, (first, _)) in itertools.pairwise(ordered)
-        if last >= first
-    ]
+    faults = []
+    for place, (pid, (first, _)) in enumerate(ordered):
+        others = {other: last for other, (_, last) in ordered[:place] if last >= first}
+        if len(others) >= most:
+            named = " and ".join(map(str, [*others, pid]))
+            seconds = sorted(others.values())[-most] - first
+            faults.append(f"job {job}: processes {named} worked at once, for {seconds:.1f} s")
+    return faults
 
 
 def ran_once_each(jobs: Sequence[Mapping[str, Any]]) -> list[str]:

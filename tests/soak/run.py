@@ -197,16 +197,16 @@ class Soak:
 
     def _logs(self) -> Mapping[str, Path]:
         found = {file.name: file for file in self._system.folder.glob("*/logs/*.log")}
-        for number, text in enumerate(self._system.database.logs):
-            file = self._system.folder / f"postgresql-{number}.log"
+        for name, text in self._system.database.kept_logs().items():
+            file = self._system.folder / name
             file.write_text(text)
             found[file.name] = file
         return found
 
 
-async def soak(folder: Path, seed: int, seconds: float, report: Path, command: str) -> Verdict:
+async def soak(folder: Path, engine: str, seed: int, seconds: float, report: Path, command: str) -> Verdict:
     """Run to the verdict, and write the report. The first Ctrl-C asks for the verdict, the second ends everything: then
-    this raises ``CancelledError``. ``folder`` is for all that is needed meanwhile."""
+    this raises ``CancelledError``. ``folder`` is for all that is needed meanwhile. ``engine``: sqlite or postgresql."""
     asked = 0
     run: Soak | None = None
     task = asyncio.current_task()
@@ -222,7 +222,7 @@ async def soak(folder: Path, seed: int, seconds: float, report: Path, command: s
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupted)
-    starting = asyncio.ensure_future(asyncio.to_thread(System, folder))
+    starting = asyncio.ensure_future(asyncio.to_thread(System, folder, engine))
     with Show(seconds) as show:
         try:
             run = Soak(await asyncio.shield(starting), seed, seconds, show)

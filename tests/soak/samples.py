@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from scrapy_ext.jobprocess.proc import Process, below
-from tests.soak.database import AWAY, LOG_MIB
+from tests.soak.database import AWAY
 from tests.soak.flatness import Rule, Sample, Slope, slope_of
 from tests.soak.nodes import Node, command_of
 from tests.soak.system import System
@@ -86,23 +86,17 @@ class Sampler:
             self._add(name, node.life, sum(each.memory for each in own) / _MIB)
 
     async def _of_database(self) -> None:
-        query = self._system.database.query
+        database = self._system.database
         if self._tables is None:
-            rows = await query("SELECT relname FROM pg_class WHERE relkind IN ('r', 'p')")
-            there = {row[0] for row in rows}
+            there = await database.tables()
             self._tables = [table for table in _TABLES if table in there]
+        sizes = await database.sizes()
         counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in self._tables)
-        size, log, *rows = (
-            await query(
-                f"SELECT pg_database_size(current_database()), (SELECT sum(size) FROM pg_ls_waldir())::bigint, {counts}"
-            )
-        )[0]
+        (rows,) = await database.query(f"SELECT {counts}")
         if (records := self._records()) > _MANY:
             name = "size of the database for 1,000 acknowledged records, KiB"
-            self._add(name, "database", size / 1024 / records * 1000)
-        beyond = max(log / _MIB - LOG_MIB, 0)
-        life = f"log-{self._system.database.failovers}"
-        self._add("size of the log of the database beyond its limit, MiB", life, beyond)
+            self._add(name, "database", sizes.tables / 1024 / records * 1000)
+        self._add("size of the log of the database beyond its limit, MiB", sizes.log_life, sizes.log / _MIB)
         for table, count in zip(self._tables, rows, strict=True):
             self._add(f"rows of {table}", "database", count)
 

@@ -1,4 +1,7 @@
-"""The system under test: two servers and three workers on a database with a standby, and the sites."""
+"""The system under test, and the sites.
+
+It is two servers and three workers on PostgreSQL with a standby, or one server with a file of SQLite.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,15 @@ from tests.soak.clocks import Clock, library
 from tests.soak.database import AWAY, Database
 from tests.soak.links import Links
 from tests.soak.nodes import Node, new_keys
+from tests.soak.postgresql import Replicated
 from tests.soak.project import write_project
 from tests.soak.sites import Pace, Trees
+from tests.soak.sqlite import Sqlite
 from tests.support.http import Answer, Http
 
-SERVERS, WORKERS = 2, 3
+ENGINES = ("postgresql", "sqlite")
+#: Servers and workers of an engine.
+_NODES = {"postgresql": (2, 3), "sqlite": (1, 0)}
 #: For calls whose body is a form in bytes.
 AS_FORM = {"Content_Type": "application/x-www-form-urlencoded"}
 #: Seconds until everything works again after a harm, at most.
@@ -34,8 +41,9 @@ _PAUSE = 0.3
 class System:
     """Made with everything started; :meth:`close` ends all of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, engine: str) -> None:
         self.folder = folder
+        self.engine = engine
         self.pulses = folder / "pulses"
         self.pulses.mkdir()
         self.project = write_project(folder / "project")
@@ -58,9 +66,12 @@ class System:
             self._open.callback(self.trees.close)
             self.links = Links()
             self._open.callback(self.links.close)
-            self.database = Database()
-            self._open.callback(self.database.remove)
+            #: PostgreSQL; None with SQLite.
+            self.replicated = Replicated() if engine == "postgresql" else None
+            if self.replicated is not None:
+                self._open.callback(self.replicated.remove)
             self.nodes = self._make_nodes()
+            self.database: Database = self.replicated or Sqlite(folder / self.nodes[0].name, lambda: self.nodes[0].pid)
             self._open.callback(self._kill_nodes)
             with ThreadPoolExecutor() as pool:
                 list(pool.map(Node.start, self.nodes))
@@ -71,15 +82,16 @@ class System:
     def _make_nodes(self) -> list[Node]:
         built = library(self.folder)
         self.has_clocks = built is not None
-        names = [f"server-{number}" for number in range(1, SERVERS + 1)]
-        names += [f"worker-{number}" for number in range(1, WORKERS + 1)]
+        servers, workers = _NODES[self.engine]
+        names = [f"server-{number}" for number in range(1, servers + 1)]
+        names += [f"worker-{number}" for number in range(1, workers + 1)]
         options = ["--local-project", str(self.project), "--allow-host", self.trees.host]
         made = []
         for name in names:
             folder = self.folder / name
             folder.mkdir()
             clock = Clock(built, folder / "clock") if built is not None else None
-            made.append(Node(name, folder, self.database, self.links, self.keys, options, clock))
+            made.append(Node(name, folder, self.replicated, self.links, self.keys, options, clock))
         return made
 
     @property
@@ -121,9 +133,9 @@ class System:
     def mend(self) -> None:
         """End whatever was done to connections, clocks and sites."""
         for node in self.nodes:
-            node.to_database.mend()
-            if node.to_clients is not None:
-                node.to_clients.mend()
+            for link in (node.to_database, node.to_clients):
+                if link is not None:
+                    link.mend()
             if node.clock is not None:
                 node.clock.step(0)
             if node.is_stopped:

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from tests.soak.database import Database
 from tests.soak.links import Links
+from tests.soak.postgresql import Replicated
 
 
 @contextlib.asynccontextmanager
@@ -69,7 +69,7 @@ async def test_a_link_leads_elsewhere_is_cut_and_held_and_loses_nothing_that_it_
 
 @pytest.mark.full
 async def test_what_was_committed_is_there_after_the_standby_took_the_place_of_the_primary() -> None:
-    database, links = await asyncio.to_thread(Database), Links()
+    database, links = await asyncio.to_thread(Replicated), Links()
     try:
         link = links.make(database.primary.port)
         database.links.append(link)

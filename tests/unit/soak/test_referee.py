@@ -17,8 +17,8 @@ from tests.soak.referee import (
     hits_of_maze,
     items_at_least_once,
     items_once,
-    one_process_at_once,
     paid_once,
+    processes_at_once,
     ran_once_each,
 )
 from tests.support.acknowledged_writes import AppendedItems, NumberedItems, Records
@@ -125,8 +125,13 @@ def test_a_page_may_be_fetched_once_more_for_each_jump_of_the_clock() -> None:
 
 
 def test_two_processes_of_a_job_at_once_are_noticed() -> None:
-    assert not one_process_at_once("1/1/1", {10: (0.0, 5.0), 11: (5.5, 9.0)})
-    assert "10 and 11" in one_process_at_once("1/1/1", {10: (0.0, 5.0), 11: (4.5, 9.0)})[0]
+    assert not processes_at_once("1/1/1", {10: (0.0, 5.0), 11: (5.5, 9.0)})
+    assert "10 and 11" in processes_at_once("1/1/1", {10: (0.0, 5.0), 11: (4.5, 9.0)})[0]
+    two = {10: (0.0, 5.0), 11: (0.1, 9.0), 12: (5.5, 9.0)}
+    assert not processes_at_once("1/1/1", two, 2)
+    assert processes_at_once("1/1/1", {**two, 13: (6.0, 7.0)}, 2) == [
+        "job 1/1/1: processes 11 and 12 and 13 worked at once, for 3.0 s"
+    ]
 
 
 def test_a_minute_that_ran_twice_is_noticed() -> None:
