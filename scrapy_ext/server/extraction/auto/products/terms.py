@@ -1,4 +1,7 @@
-"""Prices on terms, by a label with nothing else, such as "With the club card": in the text of a price or above it."""
+"""Prices on terms, by a label with nothing else, such as "With the club card": in the text of a price or above it.
+
+A price with something else that is sold with the product is one too, where its label stands beside it: "With case".
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ MAX_DISTANCE: Final = 3
 MAX_LINES: Final = 3
 MAX_LABEL_LENGTH: Final = 40
 
-_LABEL: Final = load_vocabulary("money").pattern("terms_label", re.IGNORECASE)
+_LABEL, _EXTRA = load_vocabulary("money").patterns("terms_label", "extra_label", flags=re.IGNORECASE)
 _AROUND: Final = " :：-–—()[]*"
 
 
@@ -29,13 +32,14 @@ def is_on_terms(page: Page, node: HtmlElement, text: str, before: str, place: Pl
         return False
     own = f"{text[: amounts[0].start]} {text[amounts[0].end :]}".strip(_AROUND)
     if own or before.strip(_AROUND):
-        return _is_label(own or before)
-    return _is_label(_line_above(page, node))
+        return _is_label(own or before, _LABEL, _EXTRA)
+    # The last line of a name is above a price as well: "With arms".
+    return _is_label(_line_above(page, node), _LABEL)
 
 
-def _is_label(text: str) -> bool:
+def _is_label(text: str, *labels: re.Pattern[str]) -> bool:
     text = text.strip(_AROUND)
-    return 0 < len(text) <= MAX_LABEL_LENGTH and _LABEL.fullmatch(text) is not None
+    return 0 < len(text) <= MAX_LABEL_LENGTH and any(label.fullmatch(text) for label in labels)
 
 
 def _line_above(page: Page, node: HtmlElement) -> str:
