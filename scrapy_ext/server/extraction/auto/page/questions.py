@@ -1,4 +1,4 @@
-"""Questions by the sign at their end, in the scripts of most of the web, and by their last word in those without one."""
+"""Questions: by the sign at their end, in the scripts of most of the web, or by the last word in those without one."""
 
 from __future__ import annotations
 

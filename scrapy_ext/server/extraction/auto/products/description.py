@@ -50,6 +50,8 @@ _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\
 _DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
 _NO_DESCRIPTION, _DESCRIPTION, _NOTICE = _VOCABULARY.patterns("no_description", "description", "notice")
 _NUMBER_LINE = _VOCABULARY.pattern("number_line", re.IGNORECASE)
+_DIGIT: Final = re.compile(r"\d")
+_SENTENCE_END: Final = re.compile(r"[.!?…。！？।؟]\W*$")
 _HEADING_LINE: Final = re.compile(rf"(?:{_VOCABULARY.text('description_heading')})\s*[:：.]?", re.IGNORECASE)
 #: The heading of a description in its first line, or with a colon after it.
 _OWN_HEADING: Final = re.compile(
@@ -89,7 +91,7 @@ def _without_heading(text: str) -> str:
 
 
 def _drop_first_lines(clean: HtmlElement) -> None:
-    """Remove the lines at the beginning of a description that hold nothing but its heading or a number of the product."""
+    """Remove the first lines of a description that hold nothing but its heading or a number of the product."""
     while (line := _line_at_beginning(clean)) is not None:
         if _is_no_description(line.text) and len(line):
             line.text = None
@@ -132,8 +134,18 @@ def _paragraphs(page: Page, focus: Focus, others: OtherSubjects) -> str | None:
         text = node_text(node)
         if _describes(node, text) and not is_hidden(page, node) and not _is_notice(page, node):
             found.setdefault(node.getparent(), []).append(text if node.find(".//br") is None else layout_text(node))
-    best = max(found.values(), key=lambda texts: sum(map(len, texts)), default=None)
+    best = max(map(_prose, found.values()), key=lambda texts: sum(map(len, texts)), default=None)
     return "\n".join(best) if best else None
+
+
+def _prose(texts: list[str]) -> list[str]:
+    """Return the paragraphs without short lines of facts beside others: dates, numbers, sizes of files."""
+    return [text for text in texts if not _is_fact(text)] or texts
+
+
+def _is_fact(text: str) -> bool:
+    is_short = len(text.split()) < FEWEST_OF_PROSE and len(text) <= MAX_TEXT_LENGTH
+    return is_short and _DIGIT.search(text) is not None and _SENTENCE_END.search(text) is None
 
 
 def _describes(node: HtmlElement, text: str) -> bool:

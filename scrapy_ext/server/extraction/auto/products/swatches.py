@@ -1,4 +1,4 @@
-"""Choices of a product by links, buttons or images side by side, such as swatches of colours: the names of their options.
+"""Choices of a product by links, buttons or images side by side, such as swatches of colours: names of their options.
 
 A group of elements that are alike is one where it has a name such as "swatches", or stands below a label of sizes or
 colours.

@@ -1,12 +1,14 @@
 """Prices on terms, by a label with nothing else, such as "With the club card": in the text of a price or above it.
 
 A price with something else that is sold with the product is one too, where its label stands beside it: "With case".
+So is that for some visitors: "Children".
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -21,7 +23,10 @@ MAX_DISTANCE: Final = 3
 MAX_LINES: Final = 3
 MAX_LABEL_LENGTH: Final = 40
 
-_LABEL, _EXTRA = load_vocabulary("money").patterns("terms_label", "extra_label", flags=re.IGNORECASE)
+_LABEL, _EXTRA, _CONCESSION = load_vocabulary("money").patterns(
+    "terms_label", "extra_label", "concession_in_list", flags=re.IGNORECASE
+)
+_ROWS: Final = frozenset({"td", "li", "dd"})
 _AROUND: Final = " :：-–—()[]*"
 
 
@@ -32,7 +37,8 @@ def is_on_terms(page: Page, node: HtmlElement, text: str, before: str, place: Pl
         return False
     own = f"{text[: amounts[0].start]} {text[amounts[0].end :]}".strip(_AROUND)
     if own or before.strip(_AROUND):
-        return _is_label(own or before, _LABEL, _EXTRA)
+        is_listed = any(part.tag in _ROWS for part in (node, *islice(node.iterancestors(), 2)))
+        return _is_label(own or before, _LABEL, _EXTRA, *([_CONCESSION] if is_listed else []))
     # The last line of a name is above a price as well: "With arms".
     return _is_label(_line_above(page, node), _LABEL)
 
