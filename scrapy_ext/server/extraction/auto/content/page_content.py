@@ -32,7 +32,7 @@ from scrapy_ext.server.extraction.auto.navigation.links import footer_links, hea
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.page import Focus, Page, now
 from scrapy_ext.server.extraction.auto.page.questions import is_question
-from scrapy_ext.server.extraction.auto.page.text import joined
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS, joined
 
 #: Number of words from which on a longer text is no surer.
 MANY_WORDS: Final = 1000
@@ -83,6 +83,7 @@ MOST: Final = 0.97
 FEW_BLOCKS: Final = 60
 LONGEST_QUESTION: Final = 200
 NEAR: Final = 4
+_TITLES: Final = HEADINGS | {"summary", "dt"}
 #: Tags whose blocks follow each other line by line, rather than as paragraphs.
 _LINES: Final = frozenset({"li", "dt", "dd", "tr", "option", "summary", "label", "caption"})
 _CELLS: Final = frozenset({"td", "th"})
@@ -139,14 +140,16 @@ def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> Co
 
 
 def _with_questions(blocks: Sequence[TextBlock], chosen: list[bool]) -> list[bool]:
-    """Return the choice with the questions whose answers are chosen, on a page of few blocks: the model is unsure of a
-    block of few words there."""
+    """Return the choice with the questions above the answers that are chosen, on a page of few blocks: the model is
+    unsure of a block of few words there. Labels of fields and links ask as well, and have no answer.
+    """
     if len(blocks) > FEW_BLOCKS:
         return chosen
     found = list(chosen)
     for at in range(len(blocks) - 2, -1, -1):
         text = blocks[at].text
-        if found[at + 1] and not found[at] and len(text) <= LONGEST_QUESTION and is_question(text):
+        is_title = blocks[at].box.tag in _TITLES and len(text) <= LONGEST_QUESTION
+        if found[at + 1] and not found[at] and is_title and is_question(text):
             near = {box.node for box in blocks[at].box.chain()[:NEAR]}
             found[at] = any(box.node in near for box in blocks[at + 1].box.chain()[:NEAR])
     return found
