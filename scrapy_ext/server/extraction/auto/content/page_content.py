@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from operator import and_, or_
+from collections.abc import Sequence
+from operator import or_
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
@@ -24,20 +24,15 @@ from scrapy_ext.server.extraction.auto.content.choice import (
     kind_model,
 )
 from scrapy_ext.server.extraction.auto.content.features import Features
+from scrapy_ext.server.extraction.auto.content.product_parts import product_parts
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.items import DetailsMetadata, PageContent
 from scrapy_ext.server.extraction.auto.navigation.links import footer_links, header_links, sidebar_links
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
-from scrapy_ext.server.extraction.auto.page import Focus, Page, now, one_line
-from scrapy_ext.server.extraction.auto.page.markup import Thing
-from scrapy_ext.server.extraction.auto.page.text import joined
-from scrapy_ext.server.extraction.auto.page.urls import slug_of
-from scrapy_ext.server.extraction.auto.products.availability import stated_availability
-from scrapy_ext.server.extraction.auto.products.description import description_of
-from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_of
-from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, main_product, offer_of
-from scrapy_ext.server.extraction.auto.products.shown_prices import PriceTags
+from scrapy_ext.server.extraction.auto.page import Focus, Page, now
+from scrapy_ext.server.extraction.auto.page.questions import is_question
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS, joined
 
 #: Number of words from which on a longer text is no surer.
 MANY_WORDS: Final = 1000
@@ -84,6 +79,11 @@ MAX_BLOCKS: Final = 4_000
 #: The share of the words that the element of the content must contain: not all, as one stray block elsewhere on the
 #: page, such as a date in the header, would make it the body.
 MOST: Final = 0.97
+#: Blocks of a small page, the longest question there, in characters, and elements around it that are around its answer.
+FEW_BLOCKS: Final = 60
+LONGEST_QUESTION: Final = 200
+NEAR: Final = 4
+_TITLES: Final = HEADINGS | {"summary", "dt"}
 #: Tags whose blocks follow each other line by line, rather than as paragraphs.
 _LINES: Final = frozenset({"li", "dt", "dd", "tr", "option", "summary", "label", "caption"})
 _CELLS: Final = frozenset({"td", "th"})
@@ -131,11 +131,28 @@ def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> Co
     chances = of_block.likelihoods(features.rows, features.of_page)
     taken = choose(candidates(page, blocks, chances, article), kinds)
     parts = product_parts(page, blocks, kinds, taken)
-    rows = zip(blocks, chances, taken, parts, strict=True)
-    chosen = [(block, chance) for block, chance, *reasons in rows if any(reasons)]
+    chosen_parts = _with_questions(blocks, list(map(or_, taken, parts)))
+    rows = zip(blocks, chances, chosen_parts, strict=True)
+    chosen = [(block, chance) for block, chance, is_chosen in rows if is_chosen]
     words = max(1, sum(block.words for block, _ in chosen))
     chance = sum(block.words * chance for block, chance in chosen) / words
     return ContentBlocks([block for block, _ in chosen], chance)
+
+
+def _with_questions(blocks: Sequence[TextBlock], chosen: list[bool]) -> list[bool]:
+    """Return the choice with the questions above the answers that are chosen, on a page of few blocks: the model is
+    unsure of a block of few words there. Labels of fields and links ask as well, and have no answer.
+    """
+    if len(blocks) > FEW_BLOCKS:
+        return chosen
+    found = list(chosen)
+    for at in range(len(blocks) - 2, -1, -1):
+        text = blocks[at].text
+        is_title = blocks[at].box.tag in _TITLES and len(text) <= LONGEST_QUESTION
+        if found[at + 1] and not found[at] and is_title and is_question(text):
+            near = {box.node for box in blocks[at].box.chain()[:NEAR]}
+            found[at] = any(box.node in near for box in blocks[at + 1].box.chain()[:NEAR])
+    return found
 
 
 def candidates(
@@ -172,85 +189,3 @@ def place_of(blocks: Sequence[TextBlock]) -> HtmlElement | None:
             held[box.node] = held.get(box.node, 0) + block.words
             depths[box.node] = box.depth
     return max((node for node, words in held.items() if words >= MOST * total), key=lambda node: depths[node])
-
-
-# ── blocks with what a product page is for: its heading, price, numbers and description ──
-#
-# They are short, and stand among buttons and options, so that a model of blocks leaves them out.
-
-
-#: A page is a product with this chance, and none with this chance of a list: more likely than not.
-LIKELY: Final = 0.5
-#: A page of more than MANY blocks with a lower chance of a product is none. Of small pages the model knows little.
-UNLIKELY: Final = 0.1
-MANY: Final = 60
-_LISTS: Final = ("collection", "listing")
-#: Words of a block with a price or a number.
-SHORT: Final = 15
-
-
-def product_parts(
-    page: Page, blocks: Sequence[TextBlock], kinds: Mapping[str, float], taken: Sequence[bool]
-) -> list[bool]:
-    """Return for each block whether it is such a part; none on a page that is not of one product.
-
-    The description counts where nothing of it is ``taken`` already: pages have parts of it in several places.
-    """
-    none = [False] * len(blocks)
-    chance = kinds.get("product", 0.0)
-    if sum(kinds.get(kind, 0.0) for kind in _LISTS) >= LIKELY or (chance < UNLIKELY and len(blocks) > MANY):
-        return none
-    product = main_product(page)
-    name = product.text("name") if product else None
-    focus = Focus(page, name, page.meta("og:title"), page.title, slug_of(page.url))
-    is_product = chance >= LIKELY or (product is not None and bool(product.values("offers")))
-    if focus.heading is None or not (is_product or stated_availability(page, focus) == IN_STOCK):
-        return none
-    price = _price_of(page, product, focus)
-    if price is None and not is_product:
-        return none
-    return _Parts(page, product, focus, price).of(blocks, taken)
-
-
-def _price_of(page: Page, product: Thing | None, focus: Focus) -> str | None:
-    stated = offer_of(product).price if product else None
-    money = stated or PriceTags(page, focus).price()
-    return money.amount if money else None
-
-
-class _Parts:
-    def __init__(self, page: Page, product: Thing | None, focus: Focus, price: str | None) -> None:
-        self._focus, self._nodes = focus, page.outline.nodes
-        whole, _, fraction = (price or "").partition(".")
-        self._prices = {whole + fraction, *([whole] if not fraction.strip("0") else [])} - {""}
-        numbers = identifiers_of(page, product, focus)
-        self._codes = [code for code in (numbers.sku, numbers.mpn) if code]
-        self._description = one_line(description_of(page, product, focus).text)
-
-    def of(self, blocks: Sequence[TextBlock], taken: Sequence[bool]) -> list[bool]:
-        found = [self._is_heading(block) for block in blocks]
-        described = [self._is_described(block) for block in blocks]
-        if not any(map(and_, described, taken)):
-            found = list(map(or_, found, described))
-        below = [at for at, block in enumerate(blocks) if block.words <= SHORT and self._is_near(block)]
-        places = [next((at for at in below if self._has_price(blocks[at])), None)]
-        places += [next((at for at in below if code in blocks[at].text), None) for code in self._codes]
-        for place in places:
-            if place is not None:
-                found[place] = True
-        return found
-
-    def _is_heading(self, block: TextBlock) -> bool:
-        return any(box.node is self._focus.heading for box in block.box.chain()[:4])
-
-    def _is_described(self, block: TextBlock) -> bool:
-        return block.words > 2 and one_line(block.text) in self._description and self._is_near(block)
-
-    def _is_near(self, block: TextBlock) -> bool:
-        # The box of a text beside the heading is around both.
-        node = self._nodes[block.pieces[0] // 2]
-        return self._focus.distance(node) >= 0 and not self._focus.elsewhere(node)
-
-    def _has_price(self, block: TextBlock) -> bool:
-        digits = "".join(str(int(sign)) for sign in block.text if sign.isdecimal())
-        return any(digits.startswith(price) for price in self._prices)

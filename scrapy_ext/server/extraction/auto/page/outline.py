@@ -15,6 +15,8 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.page.questions import is_question
+
 #: Elements with the heading of what is below them, and how far above its text they are looked for.
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt"})
 _IN_HEADING: Final = 3
@@ -115,7 +117,7 @@ class Outline:
         """Return whether a control has a question, and the element behind it a text, but no more controls."""
         question = "".join(islice(self.texts_in(control), _FOLDED)).strip()
         answer = self.ends[control]
-        if not question.endswith(("?", "？", "؟")) or not _SHORTEST_QUESTION <= len(question) <= _LONGEST_QUESTION:
+        if not is_question(question) or not _SHORTEST_QUESTION <= len(question) <= _LONGEST_QUESTION:
             return False
         if self._is_in_small_form(control):
             return False

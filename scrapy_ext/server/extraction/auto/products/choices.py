@@ -1,6 +1,6 @@
 """Variants of a product by its only choice of a size or a colour: a drop-down list or radio buttons.
 
-Where a page has several choices, their combinations are unknown.
+Where a page has several choices, whatever of and by whichever controls, their combinations are unknown.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scrapy_ext.server.extraction.auto.page.layout import Parts, names_other_pag
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.auto.products.offers import MAX_VARIANTS, OUT_OF_STOCK, availability_in
 from scrapy_ext.server.extraction.auto.products.other_products import below_headings, is_of_another
+from scrapy_ext.server.extraction.auto.products.swatches import swatches_on
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Lists and buttons that are read, and elements around them whose names are read.
@@ -48,6 +49,7 @@ _OTHER_PART = _VOCABULARY.pattern("no_choice_part")
 _OTHER_HEADING, _ALL_OPTIONS, _UNIT = _VOCABULARY.patterns(
     "no_choice_heading", "all_options", "size_unit", flags=re.IGNORECASE
 )
+_NO_VARIANT = _VOCABULARY.pattern("no_variant_choice", re.IGNORECASE)
 _ORDER = _VOCABULARY.caseless("order")
 #: A note behind the name of an option: ``M (sold out)``, ``L - €99.00``.
 _NOTE: Final = re.compile(r"(.*?\S)\s*(?:[(\[]([^()\[\]]+)[)\]]|(?:\s[-–—|]|[,:])\s+(\S.*))")
@@ -66,9 +68,9 @@ class _Option(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """The options of a choice, and what they are."""
+    """The options of a choice, and what they are; None for something else than sizes or colours."""
 
-    field: Field
+    field: Field | None
     options: tuple[_Option, ...]
 
 
@@ -84,12 +86,20 @@ def variants_on(page: Page, focus: Focus) -> list[ProductVariant] | None:
     """Return a variant for each option of the only choice of a size or colour; None where there is none or several."""
     if focus.heading is None:
         return None
-    found = {each for each in _Choices(page, focus).all() if _is_sound(each.choice)}
-    choices = {each.choice for each in found}
+    all_choices = _Choices(page, focus)
+    found = list(all_choices.all())
+    known = {each for each in found if each.choice.field is not None and _is_sound(each.choice)}
+    choices = {each.choice for each in known}
     # Two lists of the same sizes with names of their own are those of two parts of a set.
-    if len(choices) != 1 or len({each.name for each in found if each.tag == "select"}) > 1:
+    if len(choices) != 1 or len({each.name for each in known if each.tag == "select"}) > 1:
         return None
     field, options = choices.pop()
+    names = frozenset(option.name.casefold() for option in options)
+    others = (each.choice.options for each in found if each not in known)
+    listed = (frozenset(option.name for option in each) for each in others)
+    groups = (*listed, *swatches_on(page, focus, all_choices.is_of_product))
+    if field is None or not all(_repeats(names, each) for each in groups):
+        return None
     variants = [_variant(page, field, option) for option in options]
     # Some pages have a note for each option and show it by a script.
     if all(variant.availability == OUT_OF_STOCK for variant in variants):
@@ -132,7 +142,7 @@ class _Choices:
                 self._labels.setdefault(number, label)
 
     def all(self) -> Iterator[_Found]:
-        """Yield the choices: drop-down lists, then sets of radio buttons."""
+        """Yield the choices that change the product: drop-down lists, then sets of radio buttons."""
         for node in islice(self._page.tree.iter("select"), MAX_LISTS):
             entries = list(islice(node.iter("option"), MAX_VARIANTS + 2))
             texts = [node_text(entry, MAX_TEXT_LENGTH) for entry in entries]
@@ -142,19 +152,24 @@ class _Choices:
             options = _options(texts[has_prompt:])
             # Groups may be the same sizes in several units.
             has_groups = next(islice(node.iter("optgroup"), 1, None), None) is not None
-            if self._is_of_product(node) and not has_groups:
-                field = _field_of((*texts[:has_prompt], *self._labels_of(node)), options)
-                if field:
+            if self.is_of_product(node) and not has_groups:
+                labels = (*texts[:has_prompt], *self._labels_of(node))
+                field = _field_of(labels, options)
+                if field or _is_of_variants((node.get("name") or "", *labels), options):
                     yield _Found(_Choice(field, options), "select", node.get("name") or "")
         for buttons in _button_sets(self._page):
             options = tuple(option for node in buttons if (option := self._option_of(node)) is not None)
             is_filter = bool(options) and _ALL_OPTIONS.fullmatch(options[0].name) is not None
-            if len(options) == len(buttons) > 1 and not is_filter and self._is_of_product(buttons[0]):
-                field = _field_of(self._labels_of_set(buttons[0]), options)
-                if field:
-                    yield _Found(_Choice(field, options), "input", buttons[0].get("name") or "")
+            if len(buttons) > 1 and not is_filter and self.is_of_product(buttons[0]):
+                labels = tuple(self._labels_of_set(buttons[0]))
+                field = _field_of(labels, options) if len(options) == len(buttons) else None
+                name = buttons[0].get("name") or ""
+                if field or _is_of_variants((name, *labels), options):
+                    unnamed = (_Option(f"#{place}") for place in range(len(options), len(buttons)))
+                    yield _Found(_Choice(field, (*options, *unnamed)), "input", name)
 
-    def _is_of_product(self, node: HtmlElement) -> bool:
+    def is_of_product(self, node: HtmlElement) -> bool:
+        """Return whether a choice is one of the product at the heading."""
         page, focus = self._page, self._focus
         around = takewhile(lambda part: part not in focus.path, (node, *node.iterancestors()))
         return (
@@ -272,6 +287,25 @@ def _field_of(labels: Iterable[str], options: tuple[_Option, ...]) -> Field | No
             if _COLOR.fullmatch(whole.strip(_LABEL_END)):
                 return "color"
     return None
+
+
+def _is_of_variants(labels: Iterable[str], options: tuple[_Option, ...]) -> bool:
+    """Return whether options of something else than sizes or colours change the product.
+
+    Numbers of pieces, units of sizes, prices with and without a subscription and the like do not.
+    """
+    names = [option.name for option in options]
+    texts = (*labels, *names)
+    return not (
+        (names and all(name.strip("+ ").isdecimal() for name in names))
+        or (names and all(map(_UNIT.fullmatch, names)))
+        or any(len(text) <= MAX_LABEL_LENGTH and _NO_VARIANT.search(text) for text in texts)
+    )
+
+
+def _repeats(names: frozenset[str], group: frozenset[str]) -> bool:
+    """Return whether a group of options is the same choice as one with these names, or none with one option alone."""
+    return len(group) < 2 or 2 * len(names & {name.casefold() for name in group}) >= min(len(names), len(group))
 
 
 def _is_prompt(option: HtmlElement, text: str) -> bool:

@@ -21,6 +21,7 @@ from scrapy_ext.server.extraction.auto.products.availability import (
     is_hidden,
 )
 from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, availability_in
+from scrapy_ext.server.extraction.auto.products.other_subjects import OtherSubjects
 from scrapy_ext.server.extraction.auto.products.ratings import MAX_TEXT_LENGTH, rating_in
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -49,6 +50,13 @@ _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\
 _DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
 _NO_DESCRIPTION, _DESCRIPTION, _NOTICE = _VOCABULARY.patterns("no_description", "description", "notice")
 _NUMBER_LINE = _VOCABULARY.pattern("number_line", re.IGNORECASE)
+_DIGIT: Final = re.compile(r"\d")
+_SENTENCE_END: Final = re.compile(r"[.!?…。！？।؟]\W*$")
+_HEADING_LINE: Final = re.compile(rf"(?:{_VOCABULARY.text('description_heading')})\s*[:：.]?", re.IGNORECASE)
+#: The heading of a description in its first line, or with a colon after it.
+_OWN_HEADING: Final = re.compile(
+    rf"\s*(?:{_VOCABULARY.text('description_heading')})(?:\s*[:：]\s+|\s*：|[^\S\n]*\n\s*)", re.IGNORECASE
+)
 
 
 class ProductDescription(NamedTuple):
@@ -62,59 +70,82 @@ class ProductDescription(NamedTuple):
 def description_of(page: Page, product: Thing | None, focus: Focus) -> ProductDescription:
     """Return the longer of the descriptions in structured data, which may be cut, and on the page."""
     stated = product.text("description") if product else None
-    node = _node(page, focus)
+    others = OtherSubjects(page, focus)
+    node = _node(page, focus, others)
     if node is not None:
         clean = cleaned(node, page.base_url)
         if clean is not None:
-            _drop_numbers(clean)
+            _drop_first_lines(clean)
         text = text_of(clean) if clean is not None else ""
         if clean is not None and len(text) > len(stated or ""):
             return ProductDescription(text, html_of(clean), node)
     if product is not None and stated:
-        return ProductDescription(stated, stated_html(product, stated, page.base_url))
-    return ProductDescription(plain(page.meta("og:description", "description")) or _paragraphs(page, focus))
+        return ProductDescription(_without_heading(stated), stated_html(product, stated, page.base_url))
+    of_page = plain(page.meta("og:description", "description")) or _paragraphs(page, focus, others)
+    return ProductDescription(_without_heading(of_page) if of_page else None)
 
 
-def _drop_numbers(clean: HtmlElement) -> None:
-    """Remove the lines at the beginning of a description that hold nothing but a number of the product."""
-    while (number := _number_at_beginning(clean)) is not None:
-        if _is_number(number.text) and len(number):
-            number.text = None
-            number[0].drop_tree()
+def _without_heading(text: str) -> str:
+    """Return a description without the heading in its first line, or before a colon."""
+    return text[match.end() :] if (match := _OWN_HEADING.match(text)) and match.end() < len(text) else text
+
+
+def _drop_first_lines(clean: HtmlElement) -> None:
+    """Remove the first lines of a description that hold nothing but its heading or a number of the product."""
+    while (line := _line_at_beginning(clean)) is not None:
+        if _is_no_description(line.text) and len(line):
+            line.text = None
+            line[0].drop_tree()
         else:
-            number.drop_tree()
+            line.tail = (line.tail or "").lstrip()
+            line.drop_tree()
+    first = next((part for part in clean.iter() if (part.text or "").strip()), None)
+    if first is not None:
+        first.text = _without_heading((first.text or "").lstrip())
 
 
-def _number_at_beginning(clean: HtmlElement) -> HtmlElement | None:
-    """Return the element with the first line of a description, or with it before a line break, where it is a number."""
+def _line_at_beginning(clean: HtmlElement) -> HtmlElement | None:
+    """Return the element with the first line of a description, or with it before a line break, where it is none."""
     for part in clean.iter():
         line = node_text(part, MAX_LINE_LENGTH + 1)
-        if part is not clean and _is_number(line):
+        if part is not clean and _is_no_description(line):
             return part
         if (part.text or "").strip():
-            is_broken = len(part) > 0 and part[0].tag == "br" and _is_number(part.text)
+            is_broken = len(part) > 0 and part[0].tag == "br" and _is_no_description(part.text)
             return part if is_broken else None
     return None
 
 
-def _is_number(line: str | None) -> bool:
+def _is_no_description(line: str | None) -> bool:
     line = one_line(line)
-    return 0 < len(line) <= MAX_LINE_LENGTH and _NUMBER_LINE.fullmatch(line) is not None
+    return 0 < len(line) <= MAX_LINE_LENGTH and any(
+        each.fullmatch(line) is not None for each in (_NUMBER_LINE, _HEADING_LINE)
+    )
 
 
-def _paragraphs(page: Page, focus: Focus) -> str | None:
+def _paragraphs(page: Page, focus: Focus, others: OtherSubjects) -> str | None:
     """Return the paragraphs of one element that follow the heading: of several elements, those with the most text."""
     if focus.heading is None:
         return None
     found: dict[HtmlElement | None, list[str]] = {}
     for node in islice(page.tree.iter("p"), MAX_STATEMENTS):
-        if not 0 < focus.distance(node) <= LINES_AFTER_HEADING or focus.elsewhere(node):
+        if not 0 < focus.distance(node) <= LINES_AFTER_HEADING or focus.elsewhere(node) or others.hold(node):
             continue
         text = node_text(node)
         if _describes(node, text) and not is_hidden(page, node) and not _is_notice(page, node):
             found.setdefault(node.getparent(), []).append(text if node.find(".//br") is None else layout_text(node))
-    best = max(found.values(), key=lambda texts: sum(map(len, texts)), default=None)
+    best = max(map(_prose, found.values()), key=lambda texts: sum(map(len, texts)), default=None)
     return "\n".join(best) if best else None
+
+
+def _prose(texts: list[str]) -> list[str]:
+    """Return the paragraphs without short lines of facts beside others: dates, numbers, sizes of files."""
+    return [text for text in texts if not _is_fact(text)] or texts
+
+
+def _is_fact(text: str) -> bool:
+    is_short = len(text.split()) < FEWEST_OF_PROSE and len(text) <= MAX_TEXT_LENGTH
+    return is_short and _DIGIT.search(text) is not None and _SENTENCE_END.search(text) is None
 
 
 def _describes(node: HtmlElement, text: str) -> bool:
@@ -146,14 +177,16 @@ def _states_stock(text: str, words: int) -> bool:
     return words < FEWEST_OF_PROSE or availability_in(begin) is not None
 
 
-def _node(page: Page, focus: Focus) -> HtmlElement | None:
+def _node(page: Page, focus: Focus, others: OtherSubjects) -> HtmlElement | None:
     """Return the named part with the most text that is neither the whole page nor about something else."""
-    return highest(_scored_parts(page, focus))
+    return highest(_scored_parts(page, focus, others))
 
 
-def _scored_parts(page: Page, focus: Focus) -> Iterator[tuple[float, HtmlElement]]:
+def _scored_parts(page: Page, focus: Focus, others: OtherSubjects) -> Iterator[tuple[float, HtmlElement]]:
     for node in page.named(*_DESCRIPTION_NAMES)[:MAX_DESCRIPTIONS]:
         if node in focus.path or node.tag in {"meta", "a", "button"} or _NO_DESCRIPTION.search(page.names(node)):
+            continue
+        if node.get("itemprop") != "description" and others.hold(node):
             continue
         length = len("".join(node.itertext()))
         if MIN_LENGTH <= length <= MAX_VALUE_LENGTH and not focus.elsewhere(node) and not _is_notice(page, node):

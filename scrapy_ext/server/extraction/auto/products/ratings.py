@@ -14,6 +14,7 @@ from scrapy_ext.server.extraction.auto.fields.prices import is_money
 from scrapy_ext.server.extraction.auto.items import AggregateRating
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text
 from scrapy_ext.server.extraction.auto.page.layout import step_of
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 from scrapy_ext.server.extraction.auto.products.availability import leads_away
 from scrapy_ext.server.extraction.auto.products.other_products import is_of_another
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -35,6 +36,7 @@ _WITHOUT_SCALE, _BARE_COUNT = _VOCABULARY.patterns("without_scale", "bare_count"
 _SELLER, _SELLER_ALONE, _SELLER_PART = _VOCABULARY.patterns(
     "seller_line", "seller_alone", "seller_part", flags=re.IGNORECASE
 )
+_PRODUCT_RATING = _VOCABULARY.pattern("product_rating_part")
 #: Signs around the parts of a rating.
 _AROUND: Final = " ()（）[]|·•,:–—-"
 _RATING_NAMES: Final = _VOCABULARY.words("rating_names")
@@ -104,11 +106,14 @@ def _is_of_name(focus: Focus, node: HtmlElement, rating: AggregateRating) -> boo
 def _is_of_seller(page: Page, focus: Focus, node: HtmlElement) -> bool:
     """Return whether a rating is in a part about the seller, or right below a line that names him.
 
-    His name may have a line of its own below the label, and a link to his other offers behind it.
+    His name may have a line of its own below the label, and a link to his other offers behind it. One that is named
+    after the product, leads to the reviews of the page or has their number is that of the product all the same.
     """
     around = takewhile(lambda part: part not in focus.path, (node, *node.iterancestors()))
     if any(_SELLER_PART.search(page.names(part)) for part in islice(around, MAX_AROUND)):
         return True
+    if _is_of_reviews(page, focus, node):
+        return False
     (nearest, text), (_, above), *_ = [*_lines_before(page, focus, node)[::-1], (node, ""), (node, "")]
     label = node_text(nearest[0], MAX_SELLER_LENGTH) if len(nearest) > 1 and nearest is not node else ""
     if _SELLER.match(text) or _SELLER_ALONE.fullmatch(label):
@@ -116,6 +121,31 @@ def _is_of_seller(page: Page, focus: Focus, node: HtmlElement) -> bool:
     may_be_name = len(text) <= MAX_SELLER_LENGTH and not is_money(text)
     is_link = nearest.tag == "a" and nearest.getparent() is node.getparent()
     return (may_be_name and _SELLER_ALONE.fullmatch(above) is not None) or (is_link and bool(_SELLER.match(above)))
+
+
+def _is_of_reviews(page: Page, focus: Focus, node: HtmlElement) -> bool:
+    """Return whether a rating is named after the product, leads to a place of the page, or counts the reviews that a
+    heading counts as well."""
+    around = list(islice(takewhile(lambda part: part not in focus.path, (node, *node.iterancestors())), MAX_STEPS))
+    if any(_PRODUCT_RATING.search(page.names(part)) for part in around):
+        return True
+    links = (*(part for part in around if part.tag == "a"), *islice(node.iter("a"), MAX_STEPS))
+    places = [link.get("href", "")[1:] for link in links if link.get("href", "").startswith("#")]
+    if any(place and not _SELLER_PART.search(place) for place in places):
+        return True
+    texts = (node_text(part, MAX_TEXT_LENGTH) for part in (node, *around[1:2]))
+    counts = {found.reviewCount for text in texts if (found := rating_in(text))} - {None, 0, 1}
+    if not counts:
+        return False
+    headings = (node_text(each, MAX_TEXT_LENGTH) for each in islice(page.tree.iter(*HEADINGS), MAX_TILES))
+    return any(_count_of_reviews(text) in counts for text in headings)
+
+
+def _count_of_reviews(heading: str) -> int | None:
+    """Return the number of reviews in a heading: ``Reviews (1,234)``, ``1,234 reviews``."""
+    bare = heading.strip(_AROUND)
+    match = _REVIEWS.match(bare) or _REVIEWS_BEFORE.match(bare)
+    return _count(match.group(1)) if match else None
 
 
 def _lines_before(page: Page, focus: Focus, node: HtmlElement) -> list[tuple[HtmlElement, str]]:

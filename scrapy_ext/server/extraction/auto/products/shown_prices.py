@@ -47,6 +47,9 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 _VOCABULARY: Final = load_vocabulary("products")
 _CURRENT, REGULAR = _VOCABULARY.patterns("current_price", "regular_price")
 _NOT_THE_PRICE, _NET, _GROSS = _VOCABULARY.patterns("not_the_price", "net_price", "gross_price")
+#: Parts of such names, and elements with one that are looked at.
+_GROSS_NAMES: Final = ("tax", "vat", "gst", "btw", "moms", "mva", "iva", "dph", "mwst", "brutto")
+MAX_NAMED: Final = 200
 _OF_ALL = _VOCABULARY.caseless("price_of_all")
 #: Names with both price and discount are those of the reduced price, not of the saving.
 _DISCOUNTED = _VOCABULARY.pattern("discounted")
@@ -133,6 +136,7 @@ class PriceTags:
         self._focus: Focus | None = focus
         self._repeated = _amounts_of_scripts(page)
         self._others = OtherProducts(page, focus)
+        self._has_gross = _names_gross(page)
         self.tags = self._tags(page.elements)
 
     @classmethod
@@ -141,6 +145,7 @@ class PriceTags:
         tags = cls.__new__(cls)
         tags._page, tags._focus, tags._repeated = page, None, frozenset()
         tags._place = place_on(page)
+        tags._has_gross = _names_gross(page)
         tags.tags = tags._tags(elements)
         return tags
 
@@ -162,7 +167,8 @@ class PriceTags:
         current = _of_fewest([tag for tag in self.tags if not tag.former])
         highest = max((tag.score for tag in current), default=0.0)
         # An amount that is shown several times is more likely the price than one that is shown once.
-        times = Counter(tag.money.value for tag in current if tag.score > max(0.0, highest - SIMILAR))
+        likely = (tag for tag in current if tag.score > max(0.0, highest - SIMILAR) and tag.role is not Role.TERMS)
+        times = Counter(tag.money.value for tag in likely)
 
         has_place = self._focus is None or self._focus.heading is not None
 
@@ -191,10 +197,10 @@ class PriceTags:
         beside = {tag.money for tag in current if tag.role is best.role and _beside(self._focus, tag, best)}
         if best.score < enough:
             # A candidate with a low score needs a currency, and no rival elsewhere.
-            likely = {tag.money for tag in current if total(tag) > total(best) - LEAD}
+            rivals = {tag.money for tag in current if total(tag) > total(best) - LEAD}
             if not best.marked or self._others.hold(best.node):
                 return None
-            if {money.value for money in likely - beside} != {best.money.value}:
+            if {money.value for money in rivals - beside} != {best.money.value}:
                 return None
         # The lower of two similar amounts side by side: the other one is the former price.
         other = next(iter(beside)) if len(beside) == 1 else best.money
@@ -265,6 +271,9 @@ class PriceTags:
         if prices.role is Role.PRICE and is_on_terms(self._page, whole, text, beside[0], self._place):
             prices = prices._replace(role=Role.TERMS)
         own = self._page.names(whole)
+        if not self._has_gross:
+            # Some shops name all prices so, and show one alone.
+            own, names = (_NET.sub(" ", text) for text in (own, names))
         score = score_of_names(whole, own, names, named=named) + score_of_words(text, prices)
         score += 1.5 if money.value in self._repeated else 0.0
         hidden = any(map(self._page.hides, with_ancestors(whole, 3)))
@@ -280,7 +289,7 @@ class PriceTags:
     def _role_by_tax(self, node: HtmlElement) -> Role | None:
         """Return the role of an amount whose element, or the one around it, is named as with or without tax."""
         names = " ".join(self._page.names(part) for part in with_ancestors(node, 2))
-        is_net, is_gross = _NET.search(names) is not None, _GROSS.search(names) is not None
+        is_net, is_gross = self._has_gross and _NET.search(names) is not None, _GROSS.search(names) is not None
         return None if is_net is is_gross else Role.NET if is_net else Role.GROSS
 
     def _with_tax(self, net: Tag, tags: list[Tag]) -> Money | None:
@@ -361,6 +370,11 @@ def _pieces_before(node: HtmlElement, label: str) -> int | None:
     in_cell = any(part.tag == "td" for part in with_ancestors(node, 3))
     match = _PIECES.fullmatch(label.strip()) if in_cell else None
     return int(match.group(1)) if match else None
+
+
+def _names_gross(page: Page) -> bool:
+    """Return whether elements of a page are named as amounts with tax."""
+    return any(_GROSS.search(page.names(node)) for node in page.named(*_GROSS_NAMES)[:MAX_NAMED])
 
 
 def _amounts_of_scripts(page: Page) -> frozenset[Decimal]:

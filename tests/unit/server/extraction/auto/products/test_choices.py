@@ -144,3 +144,47 @@ def test_variants_of_markup_come_first() -> None:
     {"@type": "Product", "sku": "C1", "size": "S"}, {"@type": "Product", "sku": "C2", "size": "M"}]}</script>"""
     found = variants(group + choice("Size", "S", "M", "L")) or []
     assert [each["sku"] for each in found] == ["C1", "C2"]
+
+
+SWATCHES = "<a href=/p/oak-chair-red><img src=r.jpg alt=Red></a><a href=/p/oak-chair-blue><img src=b.jpg alt=Blue></a>"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        choice("Material", "Oak", "Pine", number="n2"),
+        choice("Legs", "<option>Choose</option>", "Round", "Square", number="n2"),
+        radio("Finish", "Oiled", "Lacquered"),
+        radio("Finish", "<img src=1.png>", "<img src=2.png>"),
+        f"<p>Colour: Red</p>{SWATCHES}",
+        f"<p>Colour</p><div>{SWATCHES}</div>",
+        f"<div class=swatches>{SWATCHES}</div>",
+        "<p>Colour</p><ul><li><a href=?c=1>Red</a></li><li><a href=?c=2>Blue</a></li></ul>",
+        "<p>Farbe</p><button>Rot</button><button>Blau</button>",
+        "<div><span class=swatch title=Red></span><span class=swatch title=Blue></span></div>",
+        "<div class=variant-options><button><img src=1.jpg></button><button><img src=2.jpg></button></div>",
+    ],
+)
+def test_another_choice_beside_that_of_sizes_gives_no_variants(other: str) -> None:
+    assert variants(choice("Size", "S", "M") + other) is None
+    assert variants(other + choice("Size", "S", "M")) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        choice("Quantity", "1", "2", "3", number="n2"),
+        choice("Deliver to", "UK", "France", number="n2", name="country"),
+        choice("Gift wrap", "No", "Yes", number="n2"),
+        radio("Purchase", "One-time purchase", "Subscribe and save"),
+        radio("Garantie", "2 Jahre", "5 Jahre"),
+        "<button>Wish list</button><button>Compare</button>",
+        "<div class=gallery><a href=1.jpg><img src=1.jpg></a><a href=2.jpg><img src=2.jpg></a></div>",
+        "<ul class=swatches><li><span class=swatch>S</span></li><li><span class=swatch>M</span></li></ul>",
+        "<div class=product-option-tabs><a href=#d>Description</a><a href=#r>Reviews</a></div>",
+        "<div class=swatches><a href=?c=1><img alt=Red></a></div>",
+        "<p>Share</p><a href=//x.com/s><img alt=X></a><a href=//f.com/s><img alt=F></a>",
+    ],
+)
+def test_what_changes_no_product_is_no_other_choice(other: str) -> None:
+    assert variants(choice("Size", "S", "M") + other) == [{"size": "S"}, {"size": "M"}]

@@ -64,3 +64,45 @@ def test_prose_with_a_word_for_what_is_available_is_a_description(text: str) -> 
 def test_notices_about_stock_delivery_and_tax_are_none(text: str) -> None:
     assert description(text) is None
     assert description(OWN, text) == OWN
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Description",
+        "Product description",
+        "Produktbeschreibung",
+        "Description du produit",
+        "Descripción",
+        "Descrizione",
+        "Productomschrijving",
+        "Opis produktu",
+        "Popis",
+        "Описание товара",
+        "Περιγραφή",
+        "商品説明",
+        "产品描述",
+        "상품 설명",
+        "الوصف",
+    ],
+)
+@pytest.mark.parametrize("form", ["<h2>{}</h2><p>{}</p>", "<b>{}:</b> {}", "{}<br>{}", "<p>{}: {}</p>"])
+def test_the_heading_of_a_description_is_no_part_of_it(heading: str, form: str) -> None:
+    page = FRAME.format(f"<div class=product-description>{form.format(heading, OWN)}</div>")
+    found = extract("product", page, URL)
+    assert found["description"] == OWN
+    assert heading not in found["descriptionHtml"]
+
+
+def test_a_word_like_the_heading_in_a_sentence_stays() -> None:
+    text = "Description of the chair by its maker: solid oak, oiled twice."
+    page = FRAME.format(f"<div class=product-description><p>{text}</p></div>")
+    assert extract("product", page, URL)["description"] == text
+
+
+@pytest.mark.parametrize(
+    "fact",
+    ["Instant download (PDF, 2.4 MB)", "Samstag, 12. Juni 2027, 19:30 Uhr", "Minimum order quantity: 100 pieces"],
+)
+def test_a_short_line_of_facts_beside_a_description_is_no_part_of_it(fact: str) -> None:
+    assert description(fact, OWN) == OWN

@@ -94,3 +94,29 @@ def test_of_the_ratings_of_product_and_seller_that_of_the_product_counts() -> No
     own = "<p>★ 4.7 (12)</p>"
     for lines in (own + seller, seller + own):
         assert rating(FRAME.format(lines)) == {"ratingValue": 4.7, "reviewCount": 12}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<div class=product-rating>★ 4.7 (12 reviews)</div>",
+        "<a href='#reviews'>★ 4.7 (12 reviews)</a>",
+        "<p>★ 4.7 <a href='#reviews'>(12 reviews)</a></p>",
+        "<p>★ 4.7 (12)</p><h2>Reviews (12)</h2>",
+        "<p>★ 4.7 (12)</p><h2>12 Bewertungen</h2>",
+    ],
+)
+def test_a_rating_below_the_seller_with_a_sign_of_the_product_is_that_of_the_product(line: str) -> None:
+    assert rating(FRAME.format(f"<p>Sold by Acme</p>{line}")) == {"ratingValue": 4.7, "reviewCount": 12}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<p>★ 4.7 (12)</p><h2>Reviews (9)</h2>",
+        "<a href='#seller'>★ 4.7 (12 reviews)</a>",
+        "<a href=/s/acme/reviews>★ 4.7 (12 reviews)</a>",
+    ],
+)
+def test_without_such_a_sign_it_is_his(line: str) -> None:
+    assert rating(FRAME.format(f"<p>Sold by Acme</p>{line}")) is None

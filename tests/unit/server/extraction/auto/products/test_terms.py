@@ -78,3 +78,45 @@ def test_a_label_between_two_prices_is_about_the_second() -> None:
 )
 def test_other_labels_above_a_price_are_no_terms(label: str) -> None:
     assert price(f"<p>{label}</p><p class=price>€ 4.50</p><p>In the shop € 6.00</p>") == "4.50"
+
+
+@pytest.mark.parametrize(
+    ("more", "right"),
+    [
+        ("<p>With gift card € 4.50</p><p>€ 6.00</p>", "6.00"),
+        ("<p>With gift card</p><p class=price>€ 4.50</p><p class=price>€ 6.00</p>", "6.00"),
+        ("<p>With SD card € 9.00</p><p>Without € 6.00</p>", "6.00"),
+        ("<p>With SD card</p><p class=price>€ 9.00</p><p>Without</p><p class=price>€ 6.00</p>", "6.00"),
+        ("<p>With case € 4.50</p><p>€ 6.00</p>", "6.00"),
+        ("<p class=price>€ 4.50 with trade-in</p><p class=price>€ 6.00</p>", "6.00"),
+        ("<p>Mit Gravur 9,00 €</p><p>Ohne Gravur 6,00 €</p>", "6.00"),
+        ("<p>Avec gravure : 9,00 €</p><p>Sans gravure : 6,00 €</p>", "6.00"),
+        ("<p>Z grawerem 9,00 €</p><p>Bez grawera 6,00 €</p>", "6.00"),
+        ("<p>With case € 4.50</p>", "4.50"),
+        ("<p>With VAT € 6.00</p><p>Without VAT € 5.00</p>", "6.00"),
+        ("<p>With oak lid</p><p class=price>€ 4.50</p><p>€ 6.00 for two</p>", "4.50"),
+    ],
+)
+def test_a_price_with_something_else_is_not_that_of_the_product_alone(more: str, right: str) -> None:
+    assert price(more) == right
+
+
+@pytest.mark.parametrize("label", ["Postcard price", "SD card price", "Graphics card price", "Gift card price"])
+def test_the_price_of_a_card_that_is_sold_is_no_price_on_terms(label: str) -> None:
+    assert price(f"<p>{label}</p><p class=price>€ 4.50</p><p class=price>€ 6.00 with frame</p>") == "4.50"
+    assert price(f"<p class=price>{label} € 4.50</p><p>€ 6.00 bracket</p>") == "4.50"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Normal", "Ermäßigt"), ("Adults", "Children"), ("Plein tarif", "Tarif réduit"), ("Normalny", "Ulgowy")],
+)
+def test_a_price_for_some_visitors_is_not_that_of_all(one: str, other: str) -> None:
+    rows = f"<tr><td>{one}</td><td>€ 6.00</td></tr><tr><td>{other}</td><td>€ 4.50</td></tr>"
+    assert price(f"<table>{rows}</table>") == "6.00"
+
+
+@pytest.mark.parametrize("text", ["Buy 10 for {} each", "Kaufen Sie 10 zum Preis von je {}", "Achetez-en 10 à {}"])
+def test_a_price_for_several_pieces_in_a_sentence_is_not_that_of_one(text: str) -> None:
+    tiers = "".join(f"<li>{text.format(f'<span class=price>€ {amount}</span>')}</li>" for amount in ("4.50", "4.00"))
+    assert price(f"<span class=price>€ 6.00</span><ul>{tiers}</ul>") == "6.00"

@@ -78,3 +78,19 @@ def test_an_offer_above_the_name_of_a_product_is_about_its_price() -> None:
     html = FRAME.format("<p>Kod: HAK15</p>").replace("<h1>Oak", "<p>Promo</p><h1>Oak")
     html = html.replace("<p class=price>€ 89,00</p><button>Add to cart</button>", "")
     assert extract("product", html, URL).get("sku") == "HAK15"
+
+
+@pytest.mark.parametrize(
+    ("own", "code"),
+    [
+        ("", None),
+        ("<p>Kod produktu: HS-2201</p>", "HS-2201"),
+        ("<p>Kod: HS-2201</p>", "HS-2201"),
+        ("<p>SKU: OAK15</p>", "OAK15"),
+        ("<dl><dt>Symbol</dt><dd>HS2201</dd></dl>", "HS2201"),
+    ],
+)
+def test_the_number_of_the_product_is_found_beside_a_voucher(own: str, code: str | None) -> None:
+    offer = "<p>Rabat 5% na pierwsze zakupy</p><p>Oferta do niedzieli</p><p>Kod: HAK15</p>"
+    assert sku(offer + own) == code
+    assert sku(own + offer) == code
