@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, in_ascii_digits, is_mostly_date, words_before_date
+from scrapy_ext.server.extraction.auto.fields.dates import (
+    BEFORE_DAY,
+    WRITTEN,
+    in_ascii_digits,
+    is_mostly_date,
+    words_before_date,
+)
 from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of
 from scrapy_ext.server.extraction.auto.page import one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -147,7 +153,7 @@ def behind_date(text: str) -> str:
     label = words_before_date(match["day"])
     if label is None or not is_mostly_date(match["day"].removeprefix(label)):
         return ""
-    if not label:
+    if not label or BEFORE_DAY.fullmatch(label):
         # Behind a comma is the employer of a person.
         return "" if _is_institution(_BEHIND_NAME.split(names, 1)[0]) else names
     return names if _PUBLISHED_WORD.fullmatch(label) else ""

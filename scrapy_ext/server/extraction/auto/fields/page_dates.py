@@ -160,7 +160,7 @@ class Dates:
                 (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language))
                 or _BYLINE.match(text)
                 or byline_in(text)
-                or _states_both(text)
+                or states_both(text)
                 or _published_among(text)
                 or (_is_behind_name(text) and not self._is_of_event(text))
             )
@@ -300,7 +300,7 @@ def _has_both(text: str) -> bool:
     return _DIGIT.search(text, max(date.end(), time.end if time else 0)) is not None
 
 
-def _states_both(text: str) -> bool:
+def states_both(text: str) -> bool:
     """Return whether a line has the dates of publication and change, the first at its start or behind its label."""
     # Most lines have neither so many numbers nor such a word, which are found much faster than their date.
     is_likely = _THREE_NUMBERS.search(text) is not None and _MODIFIED_WORD.search(text) is not None
