@@ -402,13 +402,13 @@ def is_mostly_date(text: str, language: str | None = None) -> bool:
     )
 
 
-#: A word before a day: ``Am 3. Mai 2024``.
-BEFORE_DAY = re.compile(_VOCABULARY.text("before_day"), re.IGNORECASE)
 #: Words of a date before and behind it, without its time.
 _WEEKDAYS_OF_ALL: Final = rf"(?:{load_vocabulary('authors').text('weekdays')}|(?i:{_OTHER_WEEKDAYS}|{_DAY_NAME}))"
-_BEFORE_DAY: Final = rf"(?i:{_VOCABULARY.text('before_day')})(?!\w)"
+_DAY_WORD: Final = rf"(?i:{_VOCABULARY.text('before_day')})(?!\w)"
+#: Words before a day: ``Am Freitag, dem 3. Mai 2024``.
+BEFORE_DAY = re.compile(rf"(?:(?:{_DAY_WORD}|{_WEEKDAYS_OF_ALL}(?!\w))[\W_]*)+")
 _OF_DATE = re.compile(
-    rf"[\W_]*(?:(?i:{_VOCABULARY.text('about_text')})[\s:：]*)?(?:(?:{_BEFORE_DAY}|{_WEEKDAYS_OF_ALL}(?!\w))[\W_]*)*"
+    rf"[\W_]*(?:(?i:{_VOCABULARY.text('about_text')})[\s:：]*)?(?:(?:{_DAY_WORD}|{_WEEKDAYS_OF_ALL}(?!\w))[\W_]*)*"
 )
 
 

@@ -16,6 +16,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.bylines import behind_date, byline_in, is_of_event
 from scrapy_ext.server.extraction.auto.fields.dates import (
+    BEFORE_DAY,
     MAX_TEXT_LENGTH,
     WRITTEN,
     Date,
@@ -307,7 +308,8 @@ def states_both(text: str) -> bool:
     date = WRITTEN.search(in_ascii_digits(text)) if is_likely else None
     if date is None or not _has_both(text):
         return False
-    return not date.start() or any(map(_is_published_label, _ends_of(text[: date.start()])))
+    before = text[: date.start()].strip()
+    return not before or BEFORE_DAY.fullmatch(before) is not None or any(map(_is_published_label, _ends_of(before)))
 
 
 def _published_among(text: str) -> str:
