@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
@@ -31,6 +31,30 @@ def lines_in(node: HtmlElement) -> Iterator[BrokenLine]:
         line.append(child.tail)
     if text := one_line(" ".join(filter(None, line))):
         yield BrokenLine(begin, text)
+
+
+#: Elements that may be in a line.
+_INLINE: Final = frozenset({
+    "a", "abbr", "b", "br", "em", "font", "i", "img", "mark", "small", "span", "strong", "svg", "time", "u", "wbr",
+})  # fmt: skip
+
+
+def whole_lines(node: HtmlElement, most: int) -> list[str]:
+    """Return the lines of an element that has line breaks and no blocks, with the texts of the elements in them.
+
+    There are none of an element with more lines or elements than ``most``.
+    """
+    lines: list[list[str]] = [[node.text or ""]]
+    for number, child in enumerate(node):
+        if child.tag not in _INLINE or number >= most:
+            return []
+        if child.tag == "br":
+            lines.append([])
+        else:
+            lines[-1] += child.itertext()
+        lines[-1].append(child.tail or "")
+    texts = [text for line in lines if (text := one_line("".join(line)))]
+    return texts if len(lines) > 1 else []
 
 
 def remove_line(begin: HtmlElement) -> None:
