@@ -310,8 +310,8 @@ def _parts(page: Page, boxes: Sequence[HtmlElement], texts: Container[HtmlElemen
             node, way = left.pop()
             lines = list(lines_in(node))
             for number, line in enumerate(lines):
-                step = (*way, f"br#{number}") if len(lines) > 1 else way
-                yield _Part(post, page.order[node], page.order[line.begin], step, line.text)
+                way_of_line = (*way, f"br#{number}") if len(lines) > 1 else way
+                yield _Part(post, page.order[node], page.order[line.begin], way_of_line, line.text)
             found: Counter[str] = Counter()
             inner = []
             for child in node.iterchildren("*"):

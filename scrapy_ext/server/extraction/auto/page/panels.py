@@ -32,6 +32,8 @@ MAX_AROUND: Final = 3
 MAX_INSIDE: Final = 300
 #: Hidden elements that are read.
 MAX_HIDDEN: Final = 1_000
+#: How many times as long as the links in it a text is at least.
+LINKED: Final = 3
 #: Lengths of the shortest text and of the longest heading, in characters.
 SHORTEST: Final = 20
 LONGEST_TITLE: Final = 300
@@ -60,7 +62,7 @@ def panels_of(outline: Outline, hidden: Iterable[int]) -> frozenset[int]:
 
 
 def _is_text(outline: Outline, panel: int) -> bool:
-    """Return whether a hidden element has a text, with no more of it in links than beside them, and no controls."""
+    """Return whether a hidden element has a text, little of it in links, and neither controls nor cards of pages."""
     if outline.tags[panel] not in _PANELS:
         return False
     for around in outline.around(panel):
@@ -72,9 +74,12 @@ def _is_text(outline: Outline, panel: int) -> bool:
     length, linked, at = len(_text(outline, panel)), 0, panel
     while at < min(end, panel + MAX_INSIDE):
         is_link = outline.tags[at] == "a"
+        inside = outline.tags[at : outline.ends[at]]
+        if (is_link and not HEADINGS.isdisjoint(inside)) or (outline.tags[at] in HEADINGS and "a" in inside):
+            return False
         linked += len(_text(outline, at)) if is_link else 0
         at = outline.ends[at] if is_link else at + 1
-    return length >= SHORTEST and 2 * linked <= length
+    return length >= SHORTEST and LINKED * linked <= length
 
 
 def _title_of(outline: Outline, panel: int) -> int | None:
