@@ -10,6 +10,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of, is_phrase_of_date
+from scrapy_ext.server.extraction.auto.fields.page_dates import states_both
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, letters_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -266,7 +267,7 @@ def _is_head_line(run: TextRun, below: list[TextRun]) -> bool:
         return False
     if run.linked >= ALL_LINKS * len(text) or (is_mostly_date(text) and not is_phrase_of_date(text)):
         return True
-    if below and facts_of(text) is not None:
+    if below and (facts_of(text) is not None or states_both(text)):
         return True
     if _SENTENCE_END.search(text):
         return False

@@ -10,7 +10,6 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.bylines import (
-    AGENCY,
     HAN_BYLINE,
     LEADING,
     LINE_LEADING,
@@ -23,13 +22,13 @@ from scrapy_ext.server.extraction.auto.fields.bylines import (
     behind_date,
     byline_in,
     is_of_event,
-    is_place_and_date,
     is_whole_name,
     names_in,
     part_with,
     without_readings,
     words_of,
 )
+from scrapy_ext.server.extraction.auto.fields.datelines import AGENCY, is_place_and_date
 from scrapy_ext.server.extraction.auto.items import Author
 from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import way_to
@@ -49,6 +48,8 @@ MAX_DATED_LINES: Final = 200
 BOX_STEPS: Final = 4
 #: Most parts of authors beside the nearest one.
 MAX_BESIDE: Final = 5
+#: The text of a page that may name a place, in characters.
+MAX_WHOLE: Final = 20_000
 #: Most words of a name that the text shows.
 MAX_WORDS: Final = 6
 #: By how many elements a link to the author is nearer than a box around it.
@@ -194,7 +195,7 @@ def _of_node(page: Page, node: HtmlElement) -> list[Author]:
     raw = node_text(node, MAX_TEXT_LENGTH)
     if len(raw) >= MAX_TEXT_LENGTH:
         return []
-    if is_of_event(raw) or is_place_and_date(raw):
+    if is_of_event(raw) or is_place_and_date(raw, lambda: node_text(page.tree, MAX_WHOLE)):
         return []
     links = [node] if node.tag == "a" else list(node.iter("a"))[:MAX_AUTHORS]
     profiles = {node_text(link, MAX_NAME_LENGTH).casefold(): page.link(link.get("href")) for link in links}

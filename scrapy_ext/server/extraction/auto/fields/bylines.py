@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, in_ascii_digits, is_mostly_date, words_before_date
+from scrapy_ext.server.extraction.auto.fields.datelines import AGENCY, agency_of_dateline
+from scrapy_ext.server.extraction.auto.fields.dates import (
+    BEFORE_DAY,
+    WRITTEN,
+    in_ascii_digits,
+    is_mostly_date,
+    words_before_date,
+)
 from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of
 from scrapy_ext.server.extraction.auto.page import one_line
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
@@ -35,10 +42,9 @@ _TITLE_AFTER_COMMA = _VOCABULARY.pattern("title_after_comma", re.IGNORECASE)
 _TITLE, _OF_PICTURES = _VOCABULARY.patterns("title", "of_pictures", flags=re.IGNORECASE)
 _DATED_LEADING = _VOCABULARY.pattern("dated_leading")
 _VENUE, _PUBLIC_BODY, _EVENT = _VOCABULARY.patterns("venue", "public_body", "event", flags=re.IGNORECASE)
-_OFFICE, _NO_NAME, AGENCY = _VOCABULARY.patterns("office", "no_name", "agency", flags=re.IGNORECASE)
+_OFFICE, _NO_NAME = _VOCABULARY.patterns("office", "no_name", flags=re.IGNORECASE)
 _DESK = _VOCABULARY.pattern("desk", re.IGNORECASE)
 _WEEKDAY = _VOCABULARY.pattern("weekdays")
-_TOWN = load_vocabulary("jobs").pattern("town", re.IGNORECASE)
 _IN_PLACE = _VOCABULARY.pattern("in_place")
 _MAIL, _HANDLE = _VOCABULARY.patterns("mail", "handle")
 HAN_BYLINE, _HAN_AUTHOR, _HAN_BETWEEN = _VOCABULARY.patterns("han_byline", "han_author", "han_between")
@@ -60,9 +66,6 @@ _FOOTNOTE = re.compile(
     r"(?P<name>[^\W\d_]\S*(?:\s\S+){0,2}\s[^\W\d_]\S*[^\W\d_])\s?(?:\d{1,2}|[*†‡§¶])(?:\s?,?\s?(?:\d{1,2}|[*†‡§¶]))*"
 )
 _COLON = re.compile("[:：]")
-_PLACE_BEFORE = re.compile(
-    r"(?P<place>[^\W\d_][^,\d|:]{0,40}?)(?:[,、]|\s?[–—]|\s-)\s*(?:(?:le|den|dem|am|el|il|em|op|a|lê|på)\s+)?"
-)
 #: A surname that may be the day of the week before a date: ``By Robinson Sunday, 3 May``.
 _NAMED_AS_DAY = re.compile(rf"\s+(?P<day>{_VOCABULARY.text('weekdays')})(?!\w)")
 
@@ -74,19 +77,6 @@ def is_of_event(line: str) -> bool:
         return False
     place = line[: date.start()]
     return _EVENT.match(line) is not None or _VENUE.search(_BEHIND_NAME.split(place, 1)[0]) is not None
-
-
-def is_place_and_date(line: str) -> bool:
-    """Return whether a line is a word or the name of a town, a comma or dash, and a date: ``Oslo, 3. Mai 2024``.
-
-    An author who has one name stands as often so as a place does.
-    """
-    date = WRITTEN.search(in_ascii_digits(line)) if _DIGIT.search(line) else None
-    match = _PLACE_BEFORE.fullmatch(line[: date.start()]) if date else None
-    if match is None or NAMED_LEADING.match(line):
-        return False
-    place = match["place"]
-    return (" " not in place and AGENCY.fullmatch(place) is None) or _TOWN.fullmatch(place) is not None
 
 
 def words_of(name: str) -> int:
@@ -147,7 +137,7 @@ def behind_date(text: str) -> str:
     label = words_before_date(match["day"])
     if label is None or not is_mostly_date(match["day"].removeprefix(label)):
         return ""
-    if not label:
+    if not label or BEFORE_DAY.fullmatch(label):
         # Behind a comma is the employer of a person.
         return "" if _is_institution(_BEHIND_NAME.split(names, 1)[0]) else names
     return names if _PUBLISHED_WORD.fullmatch(label) else ""
@@ -191,6 +181,8 @@ def names_in(raw: str, leading: re.Pattern[str] = LEADING, *, shown: bool = Fals
     if shown:
         raw = _MAIL.sub("", _HANDLE.sub("", raw)) or raw
     text = one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|")
+    if shown and (agency := agency_of_dateline(text)):
+        return [agency]
     text = _without_begin(text, leading) if shown else leading.sub("", text)
     placed = [_IN_PLACE.fullmatch(part) for part in _SEPARATORS.split(text)] if shown else []
     if len(placed) > 1 and all(placed):

@@ -27,6 +27,7 @@ _MORNING, _AFTERNOON = map(_VOCABULARY.text, ("morning", "afternoon"))
 _BEFORE_NOON, _AFTER_NOON = map(_VOCABULARY.text, ("before_noon", "after_noon"))
 _JOINING, _CLOCK, _BEFORE_DATE = map(_VOCABULARY.text, ("before_time", "clock", "before_date"))
 _WEEKDAY, _WEEKDAY_SIGN = map(_VOCABULARY.text, ("weekday", "weekday_sign"))
+_OTHER_WEEKDAYS: Final = _VOCABULARY.text("other_weekdays")
 _VIETNAMESE: Final = frozenset({"SA", "CH"})
 #: Hours from UTC of the zones with one meaning, by their names.
 _ZONES: Final = {zone: int(hours) for hours, zones in _VOCABULARY.groups("zones").items() for zone in zones}
@@ -41,7 +42,9 @@ _TIME: Final = rf"""
     (?:(?:\s?\((?=GMT|UTC))?\s?(?P<zone>[A-Za-z]{{1,4}}(?![\w/]))?\s?\(?(?P<offset>{_OFFSET})?\)?)?
 """
 #: Day of the week between a date and its time: ``星期五``, ``(金)``.
-_DAY: Final = rf"(?:[\s,，]{{0,2}}(?:[（(](?:{_WEEKDAY_SIGN}|{_WEEKDAY})[）)]|{_WEEKDAY}))?"
+_DAY: Final = (
+    rf"(?:[\s,，]{{0,2}}(?:[（(](?:{_WEEKDAY_SIGN}|{_WEEKDAY})[）)]|{_WEEKDAY}|(?i:(?:{_OTHER_WEEKDAYS})(?!\w))))?"
+)
 #: A time right after a date; with another sign between, it must show that it is one.
 _AFTER = re.compile(rf"{_DAY}(?P<far>\s*[|·•–—/-])?[\s,T]{{0,3}}(?P<joining>{_JOINING})?\s*{_TIME}", re.VERBOSE)
 _DAY_NAME: Final = _VOCABULARY.text("weekday_name")
@@ -350,6 +353,8 @@ def _is_in_name(match: re.Match[str], language: str | None) -> bool:
     if kind not in _WITH_NAME or not name or is_sure_month(name, language) or not name[0].isupper():
         return False
     start, end = match.span()
+    if time_beside(match.string, start, end) is not None:
+        return False
     before = kind in _MONTH_FIRST_KINDS and _WORD_BEFORE.search(match.string, max(0, start - 2), start) is not None
     return before or kind == "year_first" or _WORD_BEHIND.match(match.string, end) is not None
 
@@ -383,14 +388,36 @@ def _formatted(moment: datetime) -> str:
 
 
 def is_mostly_date(text: str, language: str | None = None) -> bool:
-    """Return whether a line is a date and little else; in any language where that of the page is not given."""
+    """Return whether a line is a date and little else; in any language where that of the page is not given.
+
+    Its time and the day of the week are of the date, where no other words are in the line.
+    """
     # Most lines have no number, and this is found much faster than that they have no date.
     if len(text) > MAX_DATE_LENGTH + MAX_WORDS_LENGTH or not _NUMBERS.search(text):
         return False
     return any(
-        len(text) - len(match.group()) <= MAX_WORDS_LENGTH and _has_month(match, language)
+        (len(text) - len(match.group()) <= MAX_WORDS_LENGTH or _is_all_of_date(text, match))
+        and _has_month(match, language)
         for match in WRITTEN.finditer(in_ascii_digits(text))
     )
+
+
+#: Words of a date before and behind it, without its time.
+_WEEKDAYS_OF_ALL: Final = rf"(?:{load_vocabulary('authors').text('weekdays')}|(?i:{_OTHER_WEEKDAYS}|{_DAY_NAME}))"
+_DAY_WORD: Final = rf"(?i:{_VOCABULARY.text('before_day')})(?!\w)"
+#: Words before a day: ``Am Freitag, dem 3. Mai 2024``.
+BEFORE_DAY = re.compile(rf"(?:(?:{_DAY_WORD}|{_WEEKDAYS_OF_ALL}(?!\w))[\W_]*)+")
+_OF_DATE = re.compile(
+    rf"[\W_]*(?:(?i:{_VOCABULARY.text('about_text')})[\s:：]*)?(?:(?:{_DAY_WORD}|{_WEEKDAYS_OF_ALL}(?!\w))[\W_]*)*"
+)
+
+
+def _is_all_of_date(text: str, date: re.Match[str]) -> bool:
+    """Return whether there is nothing in a line but a date, its time, the day of the week, and a word for the text."""
+    time = time_beside(text, date.start(), date.end())
+    start = min(date.start(), time.start) if time else date.start()
+    end = max(date.end(), time.end) if time else date.end()
+    return all(_OF_DATE.fullmatch(part) for part in (text[:start], text[end:]))
 
 
 #: A day of the week at the end of a text, by its comma or in English.

@@ -16,6 +16,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.bylines import behind_date, byline_in, is_of_event
 from scrapy_ext.server.extraction.auto.fields.dates import (
+    BEFORE_DAY,
     MAX_TEXT_LENGTH,
     WRITTEN,
     Date,
@@ -160,7 +161,7 @@ class Dates:
                 (len(text) <= MAX_LINE_LENGTH and is_mostly_date(text, page.language))
                 or _BYLINE.match(text)
                 or byline_in(text)
-                or _states_both(text)
+                or states_both(text)
                 or _published_among(text)
                 or (_is_behind_name(text) and not self._is_of_event(text))
             )
@@ -300,14 +301,15 @@ def _has_both(text: str) -> bool:
     return _DIGIT.search(text, max(date.end(), time.end if time else 0)) is not None
 
 
-def _states_both(text: str) -> bool:
+def states_both(text: str) -> bool:
     """Return whether a line has the dates of publication and change, the first at its start or behind its label."""
     # Most lines have neither so many numbers nor such a word, which are found much faster than their date.
     is_likely = _THREE_NUMBERS.search(text) is not None and _MODIFIED_WORD.search(text) is not None
     date = WRITTEN.search(in_ascii_digits(text)) if is_likely else None
     if date is None or not _has_both(text):
         return False
-    return not date.start() or any(map(_is_published_label, _ends_of(text[: date.start()])))
+    before = text[: date.start()].strip()
+    return not before or BEFORE_DAY.fullmatch(before) is not None or any(map(_is_published_label, _ends_of(before)))
 
 
 def _published_among(text: str) -> str:

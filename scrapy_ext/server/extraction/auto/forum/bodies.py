@@ -18,7 +18,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
-from scrapy_ext.server.extraction.auto.forum.post_parts import PostText, are_posts, text_of_posts
+from scrapy_ext.server.extraction.auto.forum.post_parts import PostText, are_posts, text_of_posts, without_labels
 from scrapy_ext.server.extraction.auto.page import Page, node_text
 from scrapy_ext.server.extraction.auto.page.layout import Parts, class_and_id, own_boxes, step_of, way_to
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
@@ -77,7 +77,7 @@ def texts_of(page: Page) -> list[PostText]:
     elif len(bodies) > 1 and not all(map(_is_named_text, bodies)):
         found = [text._replace(box=None) for text in text_of_posts(page, bodies)]
     else:
-        found = [PostText(body) for body in bodies or boxes]
+        found = without_labels(page, bodies) if len(bodies) > 1 else [PostText(body) for body in bodies or boxes]
     return [text for text in found if not _SIGNATURE.match(node_text(text.body, 20))][:MAX_POSTS]
 
 

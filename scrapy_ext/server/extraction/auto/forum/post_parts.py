@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, in_ascii_digits, words_before_date
-from scrapy_ext.server.extraction.auto.page import Page, one_line
+from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.page.layout import step_of
+from scrapy_ext.server.extraction.auto.page.line_breaks import lines_in
 from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -41,7 +43,13 @@ _CELLS: Final = frozenset({"td", "th", "dt", "dd"})
 _NO_NAME_TAGS: Final = frozenset({"h1", "h2", "button", "time", "blockquote", "pre", "code", "label", "option"})
 #: Elements around texts of several paragraphs.
 _HOLDERS: Final = frozenset({"div", "section", "article", "main", "table", "tbody", "tr", "td", "li", "dd"})
-_LABEL_OF_POST: Final = load_vocabulary("forums").pattern("label_of_post", re.IGNORECASE)
+_LABEL: Final = load_vocabulary("forums").text("label_of_post")
+#: Words beside the date at which a member joined, or a post was changed.
+_JOINED: Final = load_vocabulary("forums").pattern("joined")
+#: One such label or several with signs between them, and a word or two with a number: ``Reply | Quote``, ``Posts: 12``.
+_LABEL_OF_POST: Final = re.compile(
+    rf"(?:{_LABEL})(?:[|·•/]\s*(?:{_LABEL}))*|[\W_]*|[^\W\d_]+(?:\s[^\W\d_]+)?\s?[:：]\s?\d[\d.,]*", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"[.!?…:;,。！？]$")
 _DIGITS = re.compile(r"\d+")
 #: The number of the posts of a member: ``Jane (157)``.
@@ -54,20 +62,27 @@ _Way = tuple[str, ...]
 class PostText(NamedTuple):
     """The text of a post, with the element of the post and the name of its author where these are known by its parts.
 
-    ``beside`` are the elements inside of ``body`` that are not of the text: dates, names, buttons.
+    ``beside`` are the elements inside of ``body`` that are not of the text: dates, names, buttons. ``lines`` are the
+    elements and line breaks at which lines begin that are not of it either, and ``date`` is the line with the date.
     """
 
     body: HtmlElement
     beside: frozenset[HtmlElement] = frozenset()
     box: HtmlElement | None = None
     author: str | None = None
+    lines: frozenset[HtmlElement] = frozenset()
+    date: str | None = None
 
 
 class _Part(NamedTuple):
-    """A line of a post, with the number of the post and the position of its element in the page."""
+    """A line of a post, with the number of the post and the position of its element in the page.
+
+    ``begin`` is the position of that element, or of the line break before the line.
+    """
 
     post: int
     position: int
+    begin: int
     way: _Way
     text: str
 
@@ -76,6 +91,22 @@ def text_of_posts(page: Page, boxes: Sequence[HtmlElement]) -> list[PostText]:
     """Return the text of each of several posts, by the elements of these."""
     boxes = alike(boxes)
     return _Posts(page, boxes).texts()
+
+
+def without_labels(page: Page, bodies: Sequence[HtmlElement]) -> list[PostText]:
+    """Return the texts of posts without the labels in them: ``Member``, ``Reply | Report post``.
+
+    Elements that have dates as well are whole posts, whatever their names are.
+    """
+    posts = _Posts(page, bodies)
+    if not posts.labels:
+        return [PostText(body) for body in bodies]
+    if posts.is_dated:
+        return [text._replace(box=None) for text in posts.texts()]
+    return [
+        PostText(body, beside, lines=lines)
+        for body, (beside, lines) in zip(bodies, posts.apart(bodies, posts.labels), strict=True)
+    ]
 
 
 def are_posts(page: Page, boxes: Sequence[HtmlElement]) -> bool:
@@ -117,8 +148,18 @@ class _Posts:
         self.parts = list(_parts(page, boxes, texts))
         #: Dates, and what is the same in most posts.
         dates = list(self._dates())
-        self._first_dates = {part.post: part.position for part in reversed(dates)}
+        own_dates = [part for part in dates if not _JOINED.search(part.text.lower())]
+        self.is_dated = bool(own_dates)
+        self._date_of = {part.post: part.text for part in reversed(own_dates)}
         self.marked = {*dates, *self._same()}
+        #: What readers may do, and ranks of members.
+        self.labels = [
+            part
+            for part in self.parts
+            if part in self.marked and letters_of(part.text) and _LABEL_OF_POST.fullmatch(part.text)
+        ]
+        ends = sorted((*dates, *self.labels), key=attrgetter("begin"), reverse=True)
+        self._first_facts = {part.post: part.begin for part in ends}
         names = self._ways_of_names()
         rest = [part for part in self.parts if part not in self.marked and part.way not in names]
         self._has_text = bool(rest)
@@ -130,7 +171,7 @@ class _Posts:
         outside = [way for way in names if way not in inside]
         self._name = next(iter([*outside, *inside]), None)
         #: The parts with the names of the authors, by the numbers of posts.
-        self.names = {part.post: part for part in self.parts if self._name and part.way == self._name}
+        self.names = {part.post: part for part in self.parts if part.way == self._name}
         self._dated_names = {} if self.names else self._names_before_dates()
         self._bare = _without_common_words({post: part.text for post, part in self.names.items()})
 
@@ -148,14 +189,27 @@ class _Posts:
         """Return the text of each post; all of it where the posts have no text but the same."""
         if not self._has_text:
             return [PostText(box, box=box) for box in self._boxes]
-        marked = {*self.marked, *self.names.values()}
-        left = {part.position for part in self.parts if part not in marked}
-        positions = {part.position for part in marked} - left
-        found = []
-        for post, box in enumerate(self._boxes):
-            body = _at(box, self._way)
-            found.append(PostText(body, self._beside(body, positions, left), box, self.name_of(post)))
-        return found
+        bodies = [_at(box, self._way) for box in self._boxes]
+        apart = self.apart(bodies, [*self.marked, *self.names.values()])
+        return [
+            PostText(body, beside, box, self.name_of(post), lines, self._date_of.get(post))
+            for post, (box, body, (beside, lines)) in enumerate(zip(self._boxes, bodies, apart, strict=True))
+        ]
+
+    def apart(
+        self, bodies: Sequence[HtmlElement], parts: Iterable[_Part]
+    ) -> list[tuple[frozenset[HtmlElement], frozenset[HtmlElement]]]:
+        """Return for each post the outermost elements inside of its text that have these parts only, and their lines.
+
+        A line is named by the element or line break at which it begins.
+        """
+        apart = set(parts)
+        left = {part.position for part in self.parts if part not in apart}
+        positions = {part.position for part in apart} - left
+        lines: defaultdict[int, set[HtmlElement]] = defaultdict(set)
+        for part in apart:
+            lines[part.post].add(self._page.elements[part.begin])
+        return [(self._beside(body, positions, left), frozenset(lines[post])) for post, body in enumerate(bodies)]
 
     def _dates(self) -> Iterator[_Part]:
         # Most lines have no number, and this is found much faster than that they have no date.
@@ -200,14 +254,14 @@ class _Posts:
             if part not in self.marked and tags[part.position] not in _NO_NAME_TAGS:
                 by_way[part.way][part.post] = part.text
         found = {way: self._are_names(texts) for way, texts in by_way.items()}
-        # A short paragraph beside others is a greeting, unless a date is between them.
+        # A short paragraph beside others is a greeting, unless a date or a rank is between them.
         texts = {_kind_of_place(way) for way, are_names in found.items() if not are_names}
-        of_text = (part for part in reversed(self.parts) if part not in self.marked and not found.get(part.way, False))
-        first_texts = {part.post: part.position for part in of_text}
+        of_text = (part for part in self.parts if part not in self.marked and not found.get(part.way, False))
+        first_texts = {part.post: part.begin for part in sorted(of_text, key=attrgetter("begin"), reverse=True)}
         dated = {
             part.way
             for part in self.parts
-            if part.position < self._first_dates.get(part.post, 0) < first_texts.get(part.post, 0)
+            if part.begin < self._first_facts.get(part.post, 0) < first_texts.get(part.post, 0)
         }
         return [
             way for way, are_names in found.items() if are_names and (_kind_of_place(way) not in texts or way in dated)
@@ -254,8 +308,10 @@ def _parts(page: Page, boxes: Sequence[HtmlElement], texts: Container[HtmlElemen
             if not left:
                 break
             node, way = left.pop()
-            for number, line in enumerate(_own_lines(node)):
-                yield _Part(post, page.order[node], (*way, f"br#{number}") if number else way, line)
+            lines = list(lines_in(node))
+            for number, line in enumerate(lines):
+                way_of_line = (*way, f"br#{number}") if len(lines) > 1 else way
+                yield _Part(post, page.order[node], page.order[line.begin], way_of_line, line.text)
             found: Counter[str] = Counter()
             inner = []
             for child in node.iterchildren("*"):
@@ -268,19 +324,6 @@ def _parts(page: Page, boxes: Sequence[HtmlElement], texts: Container[HtmlElemen
 
 def _is_button(node: HtmlElement) -> bool:
     return node.tag in _BUTTONS or node.get("role") == "button" or node.get("onclick") is not None
-
-
-def _own_lines(node: HtmlElement) -> Iterator[str]:
-    """Yield the lines right inside of an element, which line breaks separate."""
-    line = [node.text]
-    for child in node:
-        if child.tag == "br":
-            if text := one_line(" ".join(filter(None, line))):
-                yield text
-            line = []
-        line.append(child.tail)
-    if text := one_line(" ".join(filter(None, line))):
-        yield text
 
 
 def _kind_of_place(way: _Way) -> _Way:

@@ -24,6 +24,7 @@ from scrapy_ext.server.extraction.auto.forum.bodies import boxes_of, elements_of
 from scrapy_ext.server.extraction.auto.forum.post_parts import PostText, names_by_place
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.layout import class_and_id, step_of
+from scrapy_ext.server.extraction.auto.page.line_breaks import remove_line
 from scrapy_ext.server.extraction.auto.page.text import layout_text, lines, whole_number
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -226,7 +227,11 @@ def posts_of(page: Page) -> list[Post]:
             if body not in (node, *islice(node.iterancestors(), 8))
         ]
         leading = _leading_time(body)
-        post.date = dates.get(box) or (_date(page, leading) if leading is not None else None)
+        post.date = (
+            dates.get(box)
+            or (_date(page, leading) if leading is not None else None)
+            or _in_text(page, texts[body].date)
+        )
         post.author = authors.get(body)
         post.id = _number(box, body, around)
         post.url = _permalink(page, around, post.id) or _anchor(page, box, body, post.id)
@@ -249,8 +254,10 @@ def _authors_by_place(
 def _text(post: PostText) -> str:
     part = copy.deepcopy(post.body)
     part.tail = None
-    beside = [copied for node, copied in zip(post.body.iter(), part.iter(), strict=True) if node in post.beside]
-    for node in beside:
+    pairs = list(zip(post.body.iter(), part.iter(), strict=True))
+    for begin in (copied for node, copied in pairs if node in post.lines):
+        remove_line(begin)
+    for node in (copied for node, copied in pairs if node in post.beside):
         node.drop_tree()
     leading = _leading_time(part)
     if leading is not None:
@@ -355,7 +362,11 @@ def _date(page: Page, node: HtmlElement) -> str | None:
         found = read(value, page) if value and any(map(str.isdigit, value)) and len(value) <= 60 else None
         if found is not None:
             return in_utc(found.iso)
-    found = read(node_text(node, MAX_DATE_LENGTH), page)
+    return _in_text(page, node_text(node, MAX_DATE_LENGTH))
+
+
+def _in_text(page: Page, text: str | None) -> str | None:
+    found = read(text, page)
     return in_utc(found.iso) if found is not None else None
 
 

@@ -41,13 +41,15 @@ from scrapy_ext.server.extraction.auto.jobs.sites import (
     MAX_COMPANY_LENGTH,
     SITE_AFFIX,
     is_board,
+    is_name_of_agency,
+    is_of_agency,
     is_own_site,
     names_of_site,
 )
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import LabelWords
 from scrapy_ext.server.extraction.auto.page.text import letters_of
-from scrapy_ext.server.extraction.auto.page.urls import parts_of
+from scrapy_ext.server.extraction.auto.page.urls import parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_NAME_LENGTH: Final = 120
@@ -84,6 +86,7 @@ _LISTS: Final = frozenset({"ul", "ol"})
 _SUBTITLES: Final = frozenset({"h2", "h3", "h4", "h5"})
 _CONTROLS: Final = frozenset({"option", "label", "button", "dt", "th", "a"})
 _WORD: Final = re.compile(r"[^\W_]+")
+_MAIL: Final = re.compile(r"[\w.+-]{1,60}@([a-z\d.-]{3,80}[a-z])", re.IGNORECASE)
 
 
 class Employer:
@@ -101,18 +104,32 @@ class Employer:
     def rules(self, item: JobPosting) -> list[tuple[str, Callable[[], str | None]]]:
         """Return the rules after those of labels and named parts, the most reliable first."""
         page = self._page
-        return [
+        named: list[tuple[str, Callable[[], str | None]]] = [
             ("link beside the heading", lambda: named_apart(self._linked(BESIDE, named=True), item)),
-            ("title, line of the page", lambda: named_apart(self._titles.company(sure=False), item)),
+            ("title, line of the page", lambda: named_apart(self._of_title(), item)),
             ("line below the heading", lambda: named_apart(self.below[0], item) if self.below else None),
             ("link to a company", lambda: named_apart(self._linked(), item)),
             ("attribute data-company-name", self._attribute),
+        ]
+        if self._is_of_agency:
+            # An agency need not write of its client.
+            return named
+        return [
+            *named,
             ("title, description", lambda: self._mentioned(self._titles.likely_companies(), item)),
             ("name of the site", lambda: self._mentioned([company_of_site(page)], item)),
             ("name of the company's own site", lambda: named_apart(self._of_own_site(), item)),
             ("copyright", lambda: self._mentioned([company_of_copyright(page)], item)),
             ("host, description", lambda: named_apart(company_of_host(page, item.description, item.jobTitle), item)),
         ]
+
+    @cached_property
+    def _is_of_agency(self) -> bool:
+        return is_of_agency(self._page, self._titles.title or "")
+
+    def _of_title(self) -> str | None:
+        name = self._titles.company(sure=False)
+        return None if name and self._is_of_agency and is_name_of_agency(name) else name
 
     @cached_property
     def below(self) -> tuple[str, str | None] | None:
@@ -187,7 +204,20 @@ class Employer:
             return True
         if letters_of(name) in {letters_of(text) for text in self._titles.likely_companies()}:
             return True
-        return self._times_subject(name) >= (1 if len(_WORD.findall(name)) > 1 else OFTEN)
+        if self._times_subject(name) >= (1 if len(_WORD.findall(name)) > 1 else OFTEN):
+            return True
+        return letters_of(name) in self._other_sites
+
+    @cached_property
+    def _other_sites(self) -> frozenset[str]:
+        """The names of the sites of the addresses and of the mail addresses on the page, without its own."""
+        hrefs = (link.get("href") or "" for link in islice(self._page.tree.iter("a"), MAX_LINKS))
+        mails = (match[1] for match in _MAIL.finditer(self._description))
+        of_mails = (match[1] for href in hrefs if (match := _MAIL.search(href)))
+        links = (self._page.link(link.get("href")) for link in islice(self._page.tree.iter("a"), MAX_LINKS))
+        urls = (*(f"https://{host}/" for host in (*mails, *of_mails)), *filter(None, links))
+        own = site_of(self._page.url)
+        return frozenset(letters_of(site.partition(".")[0]) for site in map(site_of, urls) if site != own)
 
     def _times_subject(self, name: str) -> int:
         """Return how often a sentence is about a name, or a connecting word stands before it."""

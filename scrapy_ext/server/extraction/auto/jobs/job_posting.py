@@ -45,7 +45,6 @@ from scrapy_ext.server.extraction.auto.jobs.places import (
 from scrapy_ext.server.extraction.auto.jobs.salaries import Salaries
 from scrapy_ext.server.extraction.auto.jobs.terms import (
     TextReader,
-    employment_type,
     is_of_jobs,
     relative_date,
     remote_status,
@@ -54,6 +53,7 @@ from scrapy_ext.server.extraction.auto.jobs.terms import (
     salary_of_markup,
     stated_remote,
     stated_type,
+    type_reader,
 )
 from scrapy_ext.server.extraction.auto.page import Page, Thing, node_text, now, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Labels, LabelWords
@@ -198,11 +198,12 @@ class _Extraction:
         )
 
     def _employment_type(self) -> str | None:
+        read_type = type_reader(self._page.language)
         return self._first(
             "employmentType",
             (origin(self._job, "employmentType"), lambda: stated_type(self._job)),
-            ("label", lambda: employment_type(self._labelled("type", employment_type) or "")),
-            ("line near the heading", lambda: self._line(employment_type)),
+            ("label", lambda: read_type(self._labelled("type", read_type) or "")),
+            ("line near the heading", lambda: self._line(read_type)),
         )
 
     def _remote_status(self, item: JobPosting) -> str | None:

@@ -27,6 +27,7 @@ from scrapy_ext.server.extraction.auto.jobs.sites import (
     names_of_site,
 )
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.line_breaks import whole_lines
 from scrapy_ext.server.extraction.auto.page.sources import highest
 from scrapy_ext.server.extraction.auto.page.text import letters_of
 from scrapy_ext.server.extraction.auto.page.urls import host_of, parts_of, site_of
@@ -39,6 +40,9 @@ MAX_LINES: Final = 3_000
 #: Shortest heading, in letters, and the least share of the letters of the title that it has.
 SHORTEST: Final = 3
 LEAST: Final = 0.15
+#: Elements whose lines between line breaks are read, and most elements in one.
+_BROKEN: Final = frozenset({"dd", "div", "li", "p", "section", "span", "td"})
+MAX_BROKEN: Final = 40
 #: Elements inside of a paragraph that is a heading: icons.
 MAX_INSIDE: Final = 8
 
@@ -82,9 +86,24 @@ class JobFocus(Focus):
         super().__init__(page, stated, *self._titles)
 
     def lines(self, before: int, after: int) -> list[tuple[HtmlElement, str]]:
-        """Return the lines around the heading; without one, the first lines of the page."""
+        """Return the lines around the heading, those between line breaks as well; without one, the first of the page.
+
+        Boards write the facts of a job in one paragraph: ``Leeds<br>Full-time<br>Closes 3 May``.
+        """
         found = super().lines(before, after)
-        return found if self.heading is not None else found[:MAX_LINES]
+        found = found if self.heading is not None else found[:MAX_LINES]
+        at = self._page.order[self.heading] if self.heading is not None else 0
+        nodes = self._page.elements[max(0, at - before) : at + after + 1]
+        broken = {node: lines for node in nodes if node.tag in _BROKEN and (lines := whole_lines(node, MAX_BROKEN))}
+        if not broken:
+            return found
+        whole = {node: [text] for node, text in found} | broken
+        return [
+            (node, text)
+            for node in sorted(whole, key=self._page.order.__getitem__)
+            for text in whole[node]
+            if len(text) <= MAX_HEADING_LENGTH
+        ]
 
     def _find_heading(self) -> HtmlElement | None:
         heading = _heading_in(self._page, self._titles)
@@ -200,7 +219,7 @@ class TitleParts:
 
     def __init__(self, page: Page, title: str | None) -> None:
         self._page = page
-        self._title = title
+        self.title = title
 
     def company(self, *, sure: bool) -> str | None:
         """Return the company that a title names with a connecting word, or else that the page has as a line."""
@@ -230,7 +249,7 @@ class TitleParts:
         texts = [rest.text for rest in self._rests]
         if not self._around:
             texts = [part for title in titles_of(self._page) for part in _parts(title) if self._is_company(part)]
-            job = f" {' '.join(_words(self._title or ''))} "
+            job = f" {' '.join(_words(self.title or ''))} "
             texts = [text for text in texts if f" {' '.join(_words(text))} " not in job]
         return [text for text in self._sifted(texts) if not _is_site(self._page, letters_of(text))]
 
@@ -255,11 +274,11 @@ class TitleParts:
     @cached_property
     def _around(self) -> list[tuple[str, str]]:
         """Texts before and after the name of the job in each title."""
-        if not self._title:
+        if not self.title:
             return []
         names = [
             re.compile(r"\W*".join(map(re.escape, words)), re.IGNORECASE)
-            for name in dict.fromkeys((self._title, without_additions(self._title)))
+            for name in dict.fromkeys((self.title, without_additions(self.title)))
             if (words := _WORD.findall(name)[:40])
         ]
         found = []

@@ -38,6 +38,9 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 MAX_IMAGES: Final = 30
 MAX_FIRST_IMAGES: Final = 3
 MAX_ENTITIES: Final = 20
+#: Mail addresses in the text of a job.
+MAX_MAILS: Final = 20
+_MAIL: Final = re.compile(r"[\w.+-]{1,60}@([a-z\d.-]{3,80}[a-z])", re.IGNORECASE)
 #: The number of parts of its site that the menu of a company has at least.
 ENOUGH: Final = 2
 #: Statements that agree about the name of a site.
@@ -84,7 +87,8 @@ def company_of_own_site(page: Page, titles: TitleParts, description: str) -> str
         return _agreed(stated) or _of_markup(stated)
     # "Norwood Recruitment" and "Norwood Jobs" are agencies and boards.
     is_of_jobs = any(is_board(name) or SITE_AFFIX.search(name) for _, name in _raw_names(page, titles))
-    return _agreed(stated) if not is_of_jobs and _is_of_business(page) else None
+    is_own_job = _is_of_business(page) or _takes_applications(page, description)
+    return _agreed(stated) if not is_of_jobs and is_own_job else None
 
 
 def _company_on_board(page: Page, titles: TitleParts, board: str) -> str | None:
@@ -144,6 +148,17 @@ def _of_markup(stated: list[Stated]) -> str | None:
     """Return the name of the only organization that the structured data of the site has."""
     names = {_key(name): name for source, name in stated if source == "markup"}
     return next(iter(names.values())) if len(names) == 1 else None
+
+
+def _takes_applications(page: Page, description: str) -> bool:
+    """Return whether the text of a job has a mail address of the site, whose menu is that of a company.
+
+    Boards leave the applications to the employer.
+    """
+    site = site_of(page.url)
+    mails = (f"https://{match[1]}/" for match in islice(_MAIL.finditer(description), MAX_MAILS))
+    is_company = len(set(filter(_OWN_PARTS.fullmatch, entries_of_menus(page)))) >= ENOUGH
+    return is_company and any(site_of(mail) == site for mail in mails)
 
 
 def _is_of_business(page: Page) -> bool:

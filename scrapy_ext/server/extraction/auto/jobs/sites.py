@@ -29,6 +29,7 @@ LEGAL_FORM: Final = _VOCABULARY.pattern("legal_form")
 COMPANY_BOARDS, OTHER_BOARDS = map(frozenset, map(_VOCABULARY.words, ("company_boards", "other_boards")))
 _JOBS: Final = _VOCABULARY.pattern("page", re.IGNORECASE)
 SITE_AFFIX, _OWN_SITE = _VOCABULARY.patterns("site_affix", "own_site", flags=re.IGNORECASE)
+_AGENCY_NAME, _AGENCY_JOB = _VOCABULARY.patterns("agency_name", "agency_job", flags=re.IGNORECASE)
 _FOR_CLIENT: Final = _VOCABULARY.caseless("for_client")
 _BOARD_MENU, _EMPLOYERS_MENU, _SEEKERS_MENU, _OTHER_MENU = _VOCABULARY.patterns(
     "board_menu", "employers_menu", "seekers_menu", "other_menu", flags=re.IGNORECASE
@@ -56,6 +57,17 @@ def is_own_site(page: Page) -> bool:
 def is_for_client(description: str) -> bool:
     """Return whether a description is that of an agency, whose client has the job: ``Our client is looking for``."""
     return _FOR_CLIENT.search(description) is not None
+
+
+def is_name_of_agency(name: str) -> bool:
+    """Return whether a name is that of an agency by its words: ``Norwood Recruitment``."""
+    return _AGENCY_NAME.search(name.strip()) is not None
+
+
+def is_of_agency(page: Page, title: str) -> bool:
+    """Return whether the names of a site are those of an agency, and the job is none with the agency itself."""
+    names = (*names_of_site(page).values(), *(page.title or "").split(" | "), *(page.title or "").split(" - "))
+    return not _AGENCY_JOB.search(title) and any(map(is_name_of_agency, names))
 
 
 def is_address_of_careers(url: str) -> bool:

@@ -63,6 +63,23 @@ class TextReader(Protocol):
         """Return the value, if there is one."""
 
 
+#: Words of types that mean something else in other languages: the languages of the pages where they count.
+_TYPE_LANGUAGES: Final = {
+    word: frozenset(languages.split()) for word, languages in _VOCABULARY.table("type_languages").items()
+}
+
+
+def type_reader(language: str | None) -> TextReader:
+    """Return the reader of types of employment on pages of a language: "Stage" is an internship in French."""
+    others = [word for word, languages in _TYPE_LANGUAGES.items() if language and language not in languages]
+    words = re.compile(rf"(?<!\w)(?:{'|'.join(others)})(?!\w)", re.IGNORECASE) if others else None
+
+    def read_type(text: str, *, whole: bool = False) -> str | None:
+        return employment_type(words.sub("", text) if words else text, whole=whole)
+
+    return read_type
+
+
 def employment_type(text: str, *, whole: bool = False) -> str | None:
     """Return the types of employment in a text, joined; with ``whole``, of a text with hardly anything else."""
     if whole and _ARTICLE.match(text):

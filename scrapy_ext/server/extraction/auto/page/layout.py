@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.page.outline import GOES_ON
 from scrapy_ext.server.extraction.auto.page.sources import highest
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, Found, is_wide, layout_text, node_text, shown_text
 from scrapy_ext.server.extraction.auto.page.urls import parts_of, site_of
@@ -29,8 +30,6 @@ MAX_CHILDREN: Final = 12
 #: Links of a list item that are read.
 MAX_LINKS: Final = 5
 _WHOLE_PAGE: Final = frozenset({"html", "body", "main"})
-#: Signs behind which a name goes on.
-_GOES_ON: Final = (",", ":", "-", "–", "—", "/", "(", "&", "+")
 
 
 #: Paragraphs of this length, in characters, are text; a summary has no more than so many of them.
@@ -155,7 +154,7 @@ def _without_buttons(heading: HtmlElement) -> str:
     for button in reversed(buttons):
         if button is not heading and (words := shown_text(button, MAX_HEADING)):
             name = text.removesuffix(words).rstrip()
-            text = name if name and not name.endswith(_GOES_ON) else text
+            text = name if name and not name.endswith(GOES_ON) else text
     return text
 
 

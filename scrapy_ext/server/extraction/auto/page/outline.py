@@ -38,6 +38,10 @@ _SMALL_FORM: Final = 60
 _SHORTEST_QUESTION: Final = 8
 _LONGEST_QUESTION: Final = 300
 _SHORTEST_ANSWER: Final = 20
+#: Signs behind which a name goes on.
+GOES_ON: Final = (",", ":", "-", "–", "—", "/", "(", "&", "+")
+#: Words in small letters no longer than this end no heading: "Guide to".
+_LONGEST_PARTICLE: Final = 2
 
 
 class Outline:
@@ -46,6 +50,7 @@ class Outline:
     It has the text and attributes of the tree as they were when it was made, and is not changed with it. A control
     that folds the text below in and out is text as well: its tag is ``span`` where it is all of a heading, and
     ``summary`` with a question. Polls, forms and requests to log in ask as well, but fold nothing and stand alone.
+    An element of another tag with the role of a button is a ``button`` at the border of a heading with other words.
     """
 
     __slots__ = ("attributes", "ends", "nodes", "order", "parents", "tags", "tails", "texts")
@@ -70,6 +75,8 @@ class Outline:
                 self._make_text(position, "span" if tag in _CONTROLS else tag)
             elif self._is_question(position):
                 questions.setdefault(self._kind_of(position), []).append(position)
+            elif self._is_at_border_of_heading(position):
+                self.tags[position] = "button"
         folded_by_label = self._switches() if questions else set()
         for (kind, *_), found in questions.items():
             several = len(found) >= _SEVERAL and kind != "label"
@@ -113,6 +120,23 @@ class Outline:
                 return 2 * self._length(below, in_links=True) <= self._length(below)
         return False
 
+    def _is_at_border_of_heading(self, control: int) -> bool:
+        """Return whether a heading has the text of a control at its begin or end, and words that need none of it."""
+        around = islice(self.around(control), 1, _IN_HEADING + 1)
+        heading = next((at for at in around if self.tags[at] in _HEADINGS), -1)
+        if heading < 0 or self._letters(heading) <= self._letters(control) + _BESIDE:
+            return False
+        whole, own = (
+            " ".join("".join(islice(self.texts_in(at), _FOLDED)).split())[:_LONGEST_QUESTION]
+            for at in (heading, control)
+        )
+        if own and whole.startswith(own):
+            return True
+        words = whole.removesuffix(own).rstrip() if own else ""
+        last = words.rpartition(" ")[2]
+        is_open = words.endswith(GOES_ON) or (last.islower() and len(last) <= _LONGEST_PARTICLE)
+        return words not in ("", whole) and not is_open
+
     def _is_question(self, control: int) -> bool:
         """Return whether a control has a question, and the element behind it a text, but no more controls."""
         question = "".join(islice(self.texts_in(control), _FOLDED)).strip()
@@ -152,6 +176,13 @@ class Outline:
         while child < end:
             yield child
             child = ends[child]
+
+    def sibling_before(self, position: int) -> int:
+        """Return the position of the element before one in the same parent; -1 for none."""
+        parent, before = self.parents[position], position - 1
+        while before > parent and self.parents[before] != parent:
+            before = self.parents[before]
+        return before if before > parent else -1
 
     def around(self, position: int) -> Iterator[int]:
         """Yield the positions of an element and of those around it, from the inside."""

@@ -15,6 +15,7 @@ from scrapy_ext.server.extraction.auto.page.labelled import LabelledPairs
 from scrapy_ext.server.extraction.auto.page.layout import between_landmarks
 from scrapy_ext.server.extraction.auto.page.markup import Markup, Thing
 from scrapy_ext.server.extraction.auto.page.outline import Outline
+from scrapy_ext.server.extraction.auto.page.panels import panels_of
 from scrapy_ext.server.extraction.auto.page.parsing import parsed
 from scrapy_ext.server.extraction.auto.page.sources import Sources
 from scrapy_ext.server.extraction.auto.page.styles import (
@@ -199,9 +200,13 @@ class Page:
 
     @cached_property
     def hidden(self) -> frozenset[int]:
-        """The positions of elements that the page marks as not shown to all; those inside of them are not listed."""
+        """The positions of elements that the page marks as not shown to all; those inside of them are not listed.
+
+        What a click on its heading opens is none of them.
+        """
         attributes, marked = self.outline.attributes, self.with_attribute.get("aria-hidden", ())
-        return self.unshown.union(position for position in marked if attributes[position]["aria-hidden"] == "true")
+        found = self.unshown.union(position for position in marked if attributes[position]["aria-hidden"] == "true")
+        return found - panels_of(self.outline, found)
 
     @cached_property
     def unshown(self) -> frozenset[int]:

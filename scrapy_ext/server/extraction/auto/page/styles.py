@@ -197,7 +197,7 @@ def _is_apart(outline: Outline, position: int) -> bool:
     That is likely of a capital or a number behind a word, and of another link. Elements without a class are parts of
     one word, as nothing but their tag can set them apart.
     """
-    other = _sibling_before(outline, position)
+    other = outline.sibling_before(position)
     if other < 0 or outline.tails[other] or outline.tags[other] not in _STYLED:
         return False
     ours, its = outline.attributes[position], outline.attributes[other]
@@ -226,16 +226,8 @@ def take_displays(outline: Outline) -> Displays:
     return Displays(found, frozenset(apart))
 
 
-def _sibling_before(outline: Outline, position: int) -> int:
-    """Return the position of the element before one in the same parent; -1 for none."""
-    parent, before = outline.parents[position], position - 1
-    while before > parent and outline.parents[before] != parent:
-        before = outline.parents[before]
-    return before if before > parent else -1
-
-
 def _is_beside_text(outline: Outline, position: int) -> bool:
-    sibling = _sibling_before(outline, position)
+    sibling = outline.sibling_before(position)
     before = outline.tails[sibling] if sibling >= 0 else outline.texts[outline.parents[position]]
     after = outline.tails[position]
     return bool((before and before.strip()) or (after and after.strip()))

@@ -435,3 +435,66 @@ def test_the_number_of_a_release_with_its_day_is_of_the_text() -> None:
     rest = "<h2>2.0.0 (2023-11-20)</h2><ul><li>Removed the old burner.</li></ul>"
     html = f"<html><title>Changelog</title><main><h1>Changelog</h1>{first}{rest}</main></html>"
     assert extract("article", html, URL)["articleBody"].startswith("2.1.0 (2024-05-03)")
+
+
+ANSWERS = [
+    ("When does the first ferry leave?", "The first ferry leaves at six in the morning, every day of the year."),
+    ("How many cars fit on it?", "Forty cars fit on it, or thirty cars and two buses that come an hour before."),
+]
+HEADED = "<h3><button aria-expanded=false aria-controls={id}>{question}</button></h3>"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        HEADED + "<div id={id} hidden><p>{answer}</p></div>",
+        HEADED + "<div id={id} hidden=until-found><p>{answer}</p></div>",
+        HEADED + "<div id={id} aria-hidden=true><p>{answer}</p></div>",
+        HEADED + "<div id={id} style='display:none'><p>{answer}</p></div>",
+        "<h3 aria-controls={id}>{question}</h3><div id={id} style='display:none'><p>{answer}</p></div>",
+        "<h3><a href='#{id}' data-toggle=collapse>{question}</a></h3><div id={id} aria-hidden=true>{answer}</div>",
+        "<button aria-controls={id}>{question}</button><div id={id} hidden><p>{answer}</p></div>",
+        "<div><div role=button aria-controls={id}>{question}</div><div id={id} hidden><p>{answer}</p></div></div>",
+        "<h3 id=h{id}>{question}</h3><div role=region aria-labelledby=h{id} hidden><p>{answer}</p></div>",
+        "<div><div><h3>{question}</h3><i class=icon></i></div><div style='display: none;'><p>{answer}</p></div></div>",
+        "<details><summary>{question}</summary><p>{answer}</p></details>",
+    ],
+)
+def test_a_hidden_text_that_its_question_opens_comes_with_it(part: str) -> None:
+    parts = (part.format(id=f"a{at}", question=q, answer=a) for at, (q, a) in enumerate(ANSWERS))
+    assert text_with("".join(parts)).split("\n\n")[2:-2] == [text for pair in ANSWERS for text in pair]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<div hidden><p>This notice is for those who have no script, and says that they need one.</p></div>",
+        "<h3>Another ferry</h3><div hidden><p>This part is a draft that the editors have not yet released.</p></div>",
+        "<h3><button aria-controls=m>More</button></h3><ul id=m hidden><li><a href=/a>A page about boats</a></ul>",
+        "<h3><button aria-controls=f>Write to us</button></h3><div id=f hidden><p>We answer each of your letters."
+        "</p><input name=a></div>",
+        "<div role=dialog><h3><button aria-controls=d>Cookies</button></h3><div id=d hidden>We use them to count the "
+        "visits of this page, and for nothing else.</div></div>",
+    ],
+)
+def test_other_hidden_parts_stay_out(part: str) -> None:
+    found = text_with(part)
+    assert found.startswith("\n\n".join(PARAGRAPHS[:2]))
+    assert not re.search("notice|draft|boats|letters|visits", found)
+
+
+@pytest.mark.parametrize(
+    ("heading", "text"),
+    [
+        ("The old boat <span role=button>Share</span>", "The old boat"),
+        ("<span role=button tabindex=0>Save</span> The old boat", "The old boat"),
+        ("The old boat <a role=button href='#b'>Copy link</a>", "The old boat"),
+        ("<span>The old boat</span><span role=button aria-label=Copy>#</span>", "The old boat"),
+        ("The old boat, <span role=button>white</span>", "The old boat, white"),
+        ("What is <span role=button>tonnage</span>?", "What is tonnage?"),
+        ("A guide to <span role=button>tonnage</span>", "A guide to tonnage"),
+        ("<span role=button>The old boat</span>", "The old boat"),
+    ],
+)
+def test_an_element_with_the_role_of_a_button_beside_a_heading_is_not_of_it(heading: str, text: str) -> None:
+    assert text_with(f"<h2>{heading}</h2>").split("\n\n")[2] == text

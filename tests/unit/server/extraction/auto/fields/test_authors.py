@@ -435,3 +435,35 @@ def test_a_surname_may_be_a_day_of_the_week(line: str, names: list[str]) -> None
 )
 def test_the_place_before_a_date_is_no_author(line: str, names: list[str]) -> None:
     assert authors(f"<p class=byline>{line}</p>") == names
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("OSLO | 3 May 2024", []),
+        ("OSLO · 3 May 2024", []),
+        ("OSLO / 3 May 2024", []),
+        ("OSLO: 3 May 2024", []),
+        ("OSLO 3 May 2024", []),
+        ("NEW YORK | May 3, 2024", []),
+        ("SÃO PAULO | 3 de maio de 2024", []),
+        ("OSLO, Norway — May 3, 2024", []),
+        ("WASHINGTON, D.C. – May 3, 2024", []),
+        ("From Oslo | 3 May 2024", []),
+        ("Bergen | 3 May 2024", []),
+        ("LONDON (Reuters) - 3 May 2024", ["Reuters"]),
+        ("Berlin (dpa) | 3. Mai 2024", ["dpa"]),
+        ("Reuters | OSLO | 3 May 2024", ["Reuters"]),
+        ("Reuters | 3 May 2024", ["Reuters"]),
+        ("BBC | 3 May 2024", ["BBC"]),
+        ("Ida Holm | OSLO | 3 May 2024", ["Ida Holm"]),
+        ("IDA HOLM | 3 May 2024", ["IDA HOLM"]),
+        ("Plato | 3 May 2024", ["Plato"]),
+        ("By OSLO bureau", ["OSLO bureau"]),
+        ("Por Ida Holm. Traducido por Ana Ruiz", ["Ida Holm"]),
+        ("By Ida Holm, translated by Ana Ruiz", ["Ida Holm"]),
+    ],
+)
+def test_the_place_that_a_text_is_from_is_no_author(line: str, names: list[str]) -> None:
+    text = "<p>The wall stands in Bergen and is two hundred years old, as the sign on its eastern gate says.</p>"
+    assert authors(f"<p class=author>{line}</p>{text}") == names

@@ -467,3 +467,54 @@ def test_the_receipt_of_a_manuscript_is_not_its_publication(lang: str, lines: st
     page = Page(f"<html lang={lang}><title>Harbour choir</title><body>{html}", "https://town.example/choir")
     date = Dates(page, None, Focus(page, "Harbour choir")).published
     assert (date.iso[:10] if date else None) == day
+
+
+@pytest.mark.parametrize(
+    ("lang", "line"),
+    [
+        ("de", "Am 3. Mai 2024 um 10:30 Uhr"),
+        ("de", "Am Freitag, 3. Mai 2024 um 10:30 Uhr"),
+        ("de", "Am Freitag, dem 3. Mai 2024, um 10.30 Uhr"),
+        ("de", "Geschrieben am 3. Mai 2024 um 10:30 Uhr"),
+        ("de", "Am 3. Mai 2024 um 10:30 Uhr von Ida Holm"),
+        ("de", "Am 3. Mai 2024 um 10:30 Uhr, aktualisiert am 4. Mai 2024 um 9:00 Uhr"),
+        ("fr", "Le 3 mai 2024 à 10h30"),
+        ("fr", "Le vendredi 3 mai 2024 à 10 h 30"),
+        ("fr", "Le vendredi 3 mai 2024 à 10 h 30 par Ida Holm"),
+        ("fr", "Mis en ligne le 3 mai 2024 à 10h30"),
+        ("es", "El 3 de mayo de 2024 a las 10:30"),
+        ("es", "El viernes, 3 de mayo de 2024 a las 10:30 h"),
+        ("it", "Il 3 maggio 2024 alle 10:30"),
+        ("it", "Venerdì 3 maggio 2024 alle ore 10:30"),
+        ("pt", "Sexta-feira, 3 de maio de 2024, às 10h30"),
+        ("nl", "3 mei 2024 om 10:30"),
+        ("nl", "Op vrijdag 3 mei 2024 om 10:30 uur"),
+        ("sv", "3 maj 2024 kl. 10.30"),
+        ("sv", "Den 3 maj 2024 klockan 10.30"),
+        ("da", "Fredag den 3. maj 2024 kl. 10.30"),
+        ("nb", "Fredag 3. mai 2024 klokken 10:30"),
+        ("fi", "Perjantaina 3.5.2024 klo 10.30"),
+        ("pl", "Piątek, 3 maja 2024 o 10:30"),
+        ("cs", "Pátek 3. května 2024 v 10:30"),
+        ("ro", "Pe 3 mai 2024, ora 10:30"),
+        ("hu", "2024. május 3., péntek 10:30"),
+        ("tr", "3 Mayıs 2024 Cuma 10:30"),
+        ("ru", "3 мая 2024, 10:30"),
+        ("zh", "2024年5月3日 10:30"),
+        ("zh", "2024年5月3日 星期五 10:30"),
+        ("en", "On Friday, May 3, 2024 at 10:30 am"),
+    ],
+)
+def test_a_day_with_its_time_at_the_head_is_the_date_and_no_text(lang: str, line: str) -> None:
+    text = "<p>The choir of the harbour sings songs of the sea in the old hall, and has done so for years.</p>" * 2
+    html = f"<title>Harbour choir</title><main><h1>Harbour choir</h1><p>{line}</p>{text}</main>"
+    item = extract("article", f"<html lang={lang}>{html}", "https://town.example/choir")
+    assert item["datePublished"] == "2024-05-03T10:30:00"
+    assert line not in item["articleBody"]
+
+
+@pytest.mark.parametrize(
+    "line", ["Concert on Friday, May 3, 2024 at 8 pm", "Treffen am Freitag, dem 3. Mai 2024, um 10:30 Uhr"]
+)
+def test_other_words_before_a_day_with_its_time_are_an_event(line: str) -> None:
+    assert not is_mostly_date(line)

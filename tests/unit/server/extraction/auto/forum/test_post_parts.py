@@ -210,3 +210,49 @@ def test_ranks_and_what_readers_may_do_are_no_greetings(post: str) -> None:
     posts = posts_of(page(of_each(write)))
 
     assert [(each["author"]["name"], each["text"]) for each in posts] == [(name, text) for name, _, text in POSTS]
+
+
+def _broken(*lines: str) -> str:
+    return "".join(
+        f"<div class=post>{'<br>'.join(lines).format(name=name, day=day, text=text)}</div>"
+        for name, day, text in zip(NAMES_OF_BROKEN, (2, 3, 4), TEXTS_OF_BROKEN, strict=True)
+    )
+
+
+NAMES_OF_BROKEN = ["Ada Berg", "Tom Vik", "Ole Rud"]
+TEXTS_OF_BROKEN = [
+    "My lamp goes out whenever the wind turns north. What do you do against it?",
+    "Trim the wick a little shorter, and put the glass on before you carry it outside.",
+    "I had the same for years. A wider glass was all that it took, and now it burns all night.",
+]
+
+
+@pytest.mark.parametrize(
+    "posts",
+    [
+        _broken("{name}", "Member", "{day} March 2024, 10:00", "{text}", "Report post"),
+        _broken("<b>{name}</b>", "Member", "{day} March 2024", "", "{text}", "", "Reply | Quote | Report post"),
+        _broken("{name}", "Member", "Posts: 1{day}", "Joined: 5 May 2001", "{day} March 2024", "{text}", "Reply"),
+        _broken("{name}", "{day} March 2024", "{text}", "<a href=/r>Reply</a> | <a href=/q>Report post</a>"),
+        _broken("{name}", "Miembro", "{day} de marzo de 2024", "{text}", "Responder · Citar · Denunciar"),
+        _broken("{name}", "Member", "{day} March 2024", "{text}", "Report post").replace(
+            "class=post", "class=postbody"
+        ),
+    ],
+)
+def test_lines_between_breaks_that_are_no_text_are_names_dates_and_labels(posts: str) -> None:
+    html = f"<title>Lamps | Harbour forum</title><h1>Lamps</h1><div class=wrap>{posts}</div>"
+    found = extract("forumThread", html, "https://forum.example.com/t/12")["posts"]
+    assert [post["text"] for post in found] == TEXTS_OF_BROKEN
+    assert [post["author"]["name"] for post in found] == NAMES_OF_BROKEN
+    assert [post["datePublished"][:10] for post in found] == ["2024-03-02", "2024-03-03", "2024-03-04"]
+
+
+def test_labels_below_the_text_of_a_named_part_are_left_out_and_greetings_stay() -> None:
+    posts = "".join(
+        f"<article><p>{name}</p><time>3 March 2024</time><div class=post-content>Hi all,<br>{text}<br>Report post</div>"
+        "</article>"
+        for name, text in zip(NAMES_OF_BROKEN, TEXTS_OF_BROKEN, strict=True)
+    )
+    found = extract("forumThread", f"<h1>Lamps</h1>{posts}", "https://forum.example.com/t/12")["posts"]
+    assert [post["text"] for post in found] == [f"Hi all,\n{text}" for text in TEXTS_OF_BROKEN]

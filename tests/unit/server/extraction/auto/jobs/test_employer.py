@@ -180,3 +180,10 @@ def test_a_part_of_a_town_behind_at_is_no_employer(lang: str, heading: str, name
     page = f"{title}<main><h1>{heading}</h1><p>{PROSE}</p></main>"
     item = extract("jobPosting", page, "https://www.example.com/job/12")
     assert (item.get("hiringOrganization") or {}).get("name") == name
+
+
+def test_a_name_like_that_of_a_department_is_an_employer_with_a_mail_address() -> None:
+    line, mail = "<p>Acme Engineering · Leeds</p>", "Send your letter to jobs@acme-engineering.example. "
+    assert posting(line, "HospoJobs", more=mail) == ("Acme Engineering", "Leeds")
+    assert posting(line, "HospoJobs")[0] is None
+    assert posting("<p>Acme Sales · Leeds</p>", "HospoJobs", more=mail)[0] is None

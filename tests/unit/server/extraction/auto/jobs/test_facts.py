@@ -282,3 +282,30 @@ def test_a_name_with_an_article_is_no_type_of_employment(name: str) -> None:
 def test_a_button_in_the_heading_is_no_part_of_the_title() -> None:
     html = f"<html><title>Barista</title><main><h1>Barista <button>Save job</button></h1><p>{PROSE}</p></main>"
     assert extract("jobPosting", html, "https://www.example.com/job/12")["jobTitle"] == "Barista"
+
+
+@pytest.mark.parametrize(
+    ("lang", "line", "kind"),
+    [
+        ("fr", "Stage", "Internship"),
+        ("nl", "Stage", "Internship"),
+        ("it", "Stage", "Internship"),
+        ("en", "Stage", None),
+        ("de", "Stage", None),
+        ("en", "Leeds | Stage | Full-time", "Full-time"),
+    ],
+)
+def test_stage_is_an_internship_in_some_languages_alone(lang: str, line: str, kind: str | None) -> None:
+    page = f"<html lang={lang}><title>Welder</title><h1>Welder</h1><p>{line}</p><p>You weld the parts of housings.</p>"
+    assert extract("jobPosting", page, "https://www.example.com/job/12").get("employmentType") == kind
+
+
+def test_the_lines_of_a_paragraph_are_facts_of_a_job() -> None:
+    facts = "Acme Ltd<br>Leeds, UK<br>Full-time<br>Remote<br>£30,000 - £35,000 a year<br>Closing date: 3 May 2026"
+    page = f"<html lang=en><title>Welder</title><h1>Welder</h1><p>{facts}</p><p>You weld the parts of housings.</p>"
+    item = extract("jobPosting", page, "https://www.example.com/job/12")
+    assert item["hiringOrganization"]["name"] == "Acme Ltd"
+    assert item["jobLocation"]["raw"] == "Leeds, UK"
+    assert (item["employmentType"], item["remoteStatus"]) == ("Full-time", "remote")
+    assert (item["baseSalary"]["valueMin"], item["baseSalary"]["valueMax"]) == ("30000", "35000")
+    assert item["validThrough"] == "2026-05-03T00:00:00"

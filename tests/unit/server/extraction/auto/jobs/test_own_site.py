@@ -190,3 +190,40 @@ def test_agencies_papers_and_boards_are_not_the_employer(path: str, entries: lis
 def test_the_customers_of_an_employer_make_it_no_agency(text: str) -> None:
     header = LOGO.format("Norwood")
     assert employer("/careers/12", "Welder", head=named("Norwood"), header=header, more=f"<p>{text}</p>") == "Norwood"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Norwood Recruitment", "Norwood Staffing Ltd", "Norwood Executive Search", "Hansen Personalvermittlung GmbH"],
+)
+@pytest.mark.parametrize("text", ["", "{} is looking for a welder in Leeds."])
+def test_an_agency_that_names_no_client_is_not_the_employer(name: str, text: str) -> None:
+    more = f"<p>{text.format(name)}</p>" if text else ""
+    assert employer("/careers/12", f"Welder | {name}", head=named(name), header=LOGO.format(name), more=more) is None
+
+
+def test_an_agency_is_the_employer_of_its_recruiters() -> None:
+    name = "Norwood Staffing"
+    page = (
+        f"<html lang=en><title>Recruitment Consultant | {name}</title>{named(name)}<header>{LOGO.format(name)}</header>"
+        f"<h1>Recruitment Consultant</h1>{TEXT}"
+    )
+    item = extract("jobPosting", page, "https://www.example.com/careers/12")
+    assert item["hiringOrganization"]["name"] == name
+
+
+@pytest.mark.parametrize(
+    ("entries", "text", "name"),
+    [
+        (["About", "Contact"], "Send your letter to jobs@example.com.", "Brightwell Pumps"),
+        (["About", "Contact"], "Send your letter to jobs@brightwell.example.", None),
+        (["Search", "Log in"], "Send your letter to jobs@example.com.", None),
+        (["About", "Contact", "Post a job"], "Send your letter to jobs@example.com.", None),
+        (["About", "Contact"], "", None),
+    ],
+)
+def test_a_site_that_takes_the_applications_is_that_of_the_employer(
+    entries: list[str], text: str, name: str | None
+) -> None:
+    header = LOGO.format("Brightwell Pumps") + menu(*entries)
+    assert employer("/jobs/12", "Welder | Brightwell Pumps", header=header, more=f"<p>{text}</p>") == name
