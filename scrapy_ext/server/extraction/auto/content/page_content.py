@@ -23,6 +23,7 @@ from scrapy_ext.server.extraction.auto.content.choice import (
     in_consent_dialogs,
     kind_model,
 )
+from scrapy_ext.server.extraction.auto.content.entry_headings import entry_headings
 from scrapy_ext.server.extraction.auto.content.features import Features
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
@@ -131,7 +132,9 @@ def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> Co
     chances = of_block.likelihoods(features.rows, features.of_page)
     taken = choose(candidates(page, blocks, chances, article), kinds)
     parts = product_parts(page, blocks, kinds, taken)
-    rows = zip(blocks, chances, taken, parts, strict=True)
+    is_product = kinds.get("product", 0.0) >= UNLIKELY
+    headings = [False] * len(blocks) if is_product else entry_headings(blocks, taken)
+    rows = zip(blocks, chances, taken, parts, headings, strict=True)
     chosen = [(block, chance) for block, chance, *reasons in rows if any(reasons)]
     words = max(1, sum(block.words for block, _ in chosen))
     chance = sum(block.words * chance for block, chance in chosen) / words
