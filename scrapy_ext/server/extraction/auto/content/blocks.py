@@ -13,7 +13,7 @@ from scrapy_ext.server.extraction.auto.articles.body_lines import runs_of
 from scrapy_ext.server.extraction.auto.articles.chosen_lines import text_runs
 from scrapy_ext.server.extraction.auto.articles.prose import ArticleBox
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
-from scrapy_ext.server.extraction.auto.page import Focus, Page, one_line
+from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.text import code_text, is_no_code, word_count
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -32,6 +32,9 @@ _BREAK: Final = "\ufdd0"
 #: Names of texts for screen readers, which say what others see as stars, colours or a line through a price.
 _SPOKEN: Final = load_vocabulary("page_parts").words("screen_reader")
 
+_EDITS: Final = frozenset({"del", "ins"})
+#: Characters of a text for the eye that is compared with that for screen readers beside it.
+MAX_SAID_AGAIN: Final = 200
 #: The blocks of a page that are read. Of several hundred real pages, the longest has 9,000.
 MAX_BLOCKS: Final = 10_000
 
@@ -134,6 +137,23 @@ def _is_spoken(names: str) -> bool:
     return "not-sr-only" not in names and any(name in names for name in _SPOKEN)
 
 
+def _says_again(page: Page, position: int) -> bool:
+    """Return whether a text for screen readers has that of an old or new price beside it which is hidden from these
+    readers: "Current price is: 20 €." after ``<ins aria-hidden=true>20 €</ins>``.
+
+    The element is not read, so that the text would be lost with the one for screen readers.
+    """
+    node = page.elements[position]
+    for beside in (node.getprevious(), node.getnext()):
+        at = page.order.get(beside)
+        if at is None or at not in page.hidden or at in page.unshown or page.elements[at].tag not in _EDITS:
+            continue
+        text = node_text(page.elements[at], MAX_SAID_AGAIN)
+        if word_count(text) and text in node_text(node, 2 * MAX_SAID_AGAIN):
+            return True
+    return False
+
+
 class Blocks(list[TextBlock]):
     """The blocks of a page with text, in its order; ``root`` is the box around them all."""
 
@@ -143,6 +163,7 @@ class Blocks(list[TextBlock]):
         root = 0 if body is None else page.order[body]
         self._page, self._limit = page, limit
         self._spoken = {page.order[node] for node in page.named(*_SPOKEN) if _is_spoken(node.get("class") or "")}
+        self._spoken = {position for position in self._spoken if not _says_again(page, position)}
         self.root = Box(page, root, None)
         #: The boxes of the page in its order: each before those in it. They do not know these, as objects in cycles
         #: would keep the whole page until the garbage collector finds them.

@@ -23,8 +23,9 @@ from scrapy_ext.server.extraction.auto.content.choice import (
     in_consent_dialogs,
     kind_model,
 )
+from scrapy_ext.server.extraction.auto.content.entry_headings import entry_headings
 from scrapy_ext.server.extraction.auto.content.features import Features
-from scrapy_ext.server.extraction.auto.content.product_parts import product_parts
+from scrapy_ext.server.extraction.auto.content.product_parts import UNLIKELY, product_parts
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.headline import headline_of
 from scrapy_ext.server.extraction.auto.items import DetailsMetadata, PageContent
@@ -131,9 +132,11 @@ def content_blocks(page: Page, blocks: Blocks, focus: Focus | None = None) -> Co
     chances = of_block.likelihoods(features.rows, features.of_page)
     taken = choose(candidates(page, blocks, chances, article), kinds)
     parts = product_parts(page, blocks, kinds, taken)
-    chosen_parts = _with_questions(blocks, list(map(or_, taken, parts)))
-    rows = zip(blocks, chances, chosen_parts, strict=True)
-    chosen = [(block, chance) for block, chance, is_chosen in rows if is_chosen]
+    is_product = kinds.get("product", 0.0) >= UNLIKELY
+    headings = [False] * len(blocks) if is_product else entry_headings(blocks, taken)
+    with_questions = _with_questions(blocks, list(map(or_, taken, parts)))
+    rows = zip(blocks, chances, with_questions, headings, strict=True)
+    chosen = [(block, chance) for block, chance, *reasons in rows if any(reasons)]
     words = max(1, sum(block.words for block, _ in chosen))
     chance = sum(block.words * chance for block, chance in chosen) / words
     return ContentBlocks([block for block, _ in chosen], chance)

@@ -16,6 +16,14 @@ from scrapy_ext.server.extraction.auto.fields.bylines import name_before_date, n
 from scrapy_ext.server.extraction.auto.fields.dates import WRITTEN, Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.prices import Money, is_money
 from scrapy_ext.server.extraction.auto.items import Author, Image
+from scrapy_ext.server.extraction.auto.lists.name_parts import (
+    BADGE,
+    MAX_NAME_LENGTH,
+    SENTENCE,
+    headline_in,
+    main_first,
+    names_in_link,
+)
 from scrapy_ext.server.extraction.auto.lists.repeats import ListEntry
 from scrapy_ext.server.extraction.auto.page import Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.formulas import is_formula
@@ -27,7 +35,6 @@ from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: The elements of an entry that are read.
 MAX_ELEMENTS: Final = 400
-MAX_NAME_LENGTH: Final = 300
 MAX_LINE_LENGTH: Final = 120
 #: Elements of an entry with a button alone in which its name is searched.
 MAX_LINES: Final = 12
@@ -57,8 +64,6 @@ _BEHIND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}url\(\s*[\"']?([^\"')]
 _RELATIVE, _AGO = _VOCABULARY.patterns("relative", "ago", flags=re.IGNORECASE)
 #: Signs between the parts of a line.
 _BETWEEN = re.compile(r"\s*[|·•／]\s*|\s[–—/]\s")
-#: Badges before a name, each a text of its own.
-_BADGE = _VOCABULARY.pattern("badge", re.IGNORECASE)
 #: Elements of lines; headlines and links may begin with the same words.
 _LINE_TAGS: Final = frozenset({"p", "div", "span", "small", "footer"})
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:]{5,8}\S*")
@@ -68,7 +73,6 @@ _NUMBER_ATTRIBUTES: Final = ("data-asin", "data-product-id", "data-productid", "
 _MODEL_NUMBER = re.compile(r"\d{2,8}(?:[-/]\d{1,8}){1,4}")
 _CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
 _PLAIN_NUMBER = re.compile(r"[\w.-]{1,60}")
-_SENTENCE = re.compile(r"[.。．।۔]$|[.!?。！？]\s.{20}|.{150}")
 #: The end of a text that was cut.
 _DOTS = re.compile(r"\s*(?:\.{2,4}|…)$")
 
@@ -77,7 +81,7 @@ class EntryContent:
     """The elements of an entry and their contents, independent of its main link."""
 
     def __init__(self, page: Page, entry: ListEntry) -> None:
-        self._page = page
+        self.page = page
         self._node, self._url = entry.node, entry.url
         self.language = page.language
         self.elements = list(islice(entry.elements(), MAX_ELEMENTS))
@@ -107,8 +111,8 @@ class EntryContent:
     @cached_property
     def images(self) -> list[Image]:
         """The images that are no icons or placeholders, in the order of the entry."""
-        found = images.of_nodes(self._page, (node for node in self.elements if node.tag == "img"))
-        return found or images.images(self._page, self._other_pictures())
+        found = images.of_nodes(self.page, (node for node in self.elements if node.tag == "img"))
+        return found or images.images(self.page, self._other_pictures())
 
     def _other_pictures(self) -> Iterator[str]:
         for node in self.elements:
@@ -119,7 +123,7 @@ class EntryContent:
 
     @cached_property
     def tags(self) -> PriceTags:
-        return PriceTags.of_entry(self._page, self.elements)
+        return PriceTags.of_entry(self.page, self.elements)
 
     @cached_property
     def price(self) -> Money | None:
@@ -146,11 +150,11 @@ class EntryContent:
                 titled.group() if titled else None,
                 text,
             ):
-                if date := read(candidate, self._page):
+                if date := read(candidate, self.page):
                     return date
         heading = heading_above(self._node, LEVELS_TO_HEADING, MAX_SIBLINGS)
         text = node_text(heading, MAX_LINE_LENGTH + 1) if heading is not None else ""
-        return read(text, self._page) if is_mostly_date(text, self.language) else None
+        return read(text, self.page) if is_mostly_date(text, self.language) else None
 
     def _has_date(self, line: str) -> bool:
         """Return whether a line, or a part of it between bars or dots, is a date and little else."""
@@ -209,7 +213,7 @@ class EntryContent:
         words = node_text(links[0], MAX_LINE_LENGTH) if links else ""
         if not words or not text.endswith(words) or not LEADS_ON.fullmatch(words):
             return text
-        url = self._page.link(links[0].get("href"))
+        url = self.page.link(links[0].get("href"))
         return text.removesuffix(words).rstrip() if url is not None and same_page(url, self._url) else text
 
     @cached_property
@@ -258,8 +262,7 @@ class Card:
         around = {link, *link.iterancestors(), *link.iter("*")}
         found = [node for node in self.content.elements if node.tag in HEADINGS and node_text(node, MAX_NAME_LENGTH)]
         near = [node for node in found if node in around]
-        near.sort(key=lambda node: -len(node_text(node, MAX_NAME_LENGTH)))
-        return near + [node for node in found if node not in around]
+        return main_first(near) + [node for node in found if node not in around]
 
     @cached_property
     def linked_heading(self) -> HtmlElement | None:
@@ -270,6 +273,16 @@ class Card:
             return None
         return first
 
+    @property
+    def _headings_of_same_url(self) -> list[HtmlElement]:
+        """The headings in or around other links of the entry to its URL: the first link may have a badge alone."""
+        own = self.entry.link
+        links = {node for node in self.content.elements if node.tag == "a" and node.get("href") == own.get("href")} - {
+            own
+        }
+        around = {node for link in links for node in (link.getparent(), *link.iter(*HEADINGS))}
+        return [node for node in self.headings if node in around][:1]
+
     @cached_property
     def name(self) -> str | None:
         """The name of the entry: the heading, the part named so, or the text of the link, in this order.
@@ -277,15 +290,17 @@ class Card:
         None where the only texts are calls to action, or more than a name.
         """
         link = self.entry.link
-        # A link with more texts is a box rather than a line.
-        own = _name_in(link) if sum(1 for part in islice(link.itertext(), 12) if part.strip()) <= 2 else ""
+        own = names_in_link(link, self.content.titles(), self._labels)
         labels = [one_line(link.get(label)) for label in ("title", "aria-label")]
-        candidates = [_name_in(self.linked_heading)] if self.linked_heading is not None else []
-        if not own:
+        heading = self.linked_heading
+        candidates = [headline_in(self.content.page, heading)] if heading is not None else []
+        if heading is None:
+            candidates += [headline_in(self.content.page, node) for node in self._headings_of_same_url]
+        if not any(own):
             # The heading begins with the name of its section.
             headings = [node_text(node, MAX_NAME_LENGTH) for node in self.headings[:1]]
             candidates += [label for label in labels if label and any(text.endswith(label) for text in headings)]
-        candidates.append(own)
+        candidates += own
         candidates += [node_text(node, MAX_NAME_LENGTH) for node in (*self.content.titles(), *self.headings)]
         candidates += labels
         candidates += [one_line(node.get("alt")) for node in link.iter("img")]
@@ -328,12 +343,12 @@ class Card:
         in the URL, or only one that no other entry has; in an entry with a date, the first that is not much shorter
         than the others."""
         texts = dict.fromkeys(one_line(part) for part in islice(self.entry.link.itertext(), MAX_LINES) if part.strip())
-        names = [text for text in texts if self._is_name(text) and not _BADGE.fullmatch(text)]
+        names = [text for text in texts if self._is_name(text) and not BADGE.fullmatch(text)]
         in_url = [text for text in names if self._is_in_url(text)] if len(names) > 1 else names
         if len(in_url) == 1:
             return in_url[0]
         # A summary is a sentence, and what many entries have is the name of a section.
-        own = [text for text in names if text not in self._labels and not _SENTENCE.search(text)]
+        own = [text for text in names if text not in self._labels and not SENTENCE.search(text)]
         # A maker stands before the name, a colour behind it.
         if len(own) == 1 and all(len(text) < len(own[0]) for text in names[: names.index(own[0])]):
             return own[0]
@@ -376,15 +391,6 @@ def _own_texts(node: HtmlElement) -> Iterator[str]:
     yield node.text or ""
     for child in node:
         yield child.tail or ""
-
-
-def _name_in(node: HtmlElement) -> str:
-    """Return the text of a node without the badge at its beginning (``New``, ``Sale``)."""
-    pieces = [piece for part in islice(node.itertext(), 12) if (piece := part.strip())]
-    text = node_text(node, MAX_NAME_LENGTH)
-    if len(pieces) > 1 and _BADGE.fullmatch(pieces[0]):
-        return text.removeprefix(one_line(pieces[0])).strip()
-    return text
 
 
 def _is_beside_date(line: str, name: str) -> bool:

@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
-
-from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto import probability
 from scrapy_ext.server.extraction.auto.articles.article import ARTICLE_TYPES
@@ -27,7 +25,6 @@ from scrapy_ext.server.extraction.auto.items import (
     ArticleFromList,
     ArticleList,
     ArticleNavigation,
-    Breadcrumb,
     JobPostingNavigation,
     Link,
     ListMetadata,
@@ -38,15 +35,15 @@ from scrapy_ext.server.extraction.auto.items import (
     ProductNavigation,
 )
 from scrapy_ext.server.extraction.auto.jobs.terms import is_of_jobs
+from scrapy_ext.server.extraction.auto.lists.ads import without_ads_of_articles, without_ads_of_products
 from scrapy_ext.server.extraction.auto.lists.asides import without_asides
 from scrapy_ext.server.extraction.auto.lists.cards import Card
+from scrapy_ext.server.extraction.auto.lists.categories import category_of, sub_categories
 from scrapy_ext.server.extraction.auto.lists.leads import with_leads
 from scrapy_ext.server.extraction.auto.lists.listing import PageList, Shape, find_list, form_of, things_of
-from scrapy_ext.server.extraction.auto.navigation.links import link_name
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
-from scrapy_ext.server.extraction.auto.page import Focus, Page, Thing, now, one_line
+from scrapy_ext.server.extraction.auto.page import Page, Thing, now, one_line
 from scrapy_ext.server.extraction.auto.page.text import first
-from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page
 from scrapy_ext.server.extraction.auto.products.offers import (
     PRODUCT_TYPES,
     Offer,
@@ -67,6 +64,7 @@ _ARTICLE_NAMES = _LISTS.pattern("article_names")
 _ARTICLE_ADDRESS = _LISTS.pattern("article_address", re.IGNORECASE)
 #: URLs of pages that are no articles, even with dates and summaries.
 _OTHER_ADDRESS = _LISTS.pattern("other_address", re.IGNORECASE)
+_REPLY = _LISTS.pattern("reply", re.IGNORECASE)
 _PRODUCTS = re.compile(r"product(?!ion)|(?:^|[\s_-])(?:sku|cart|price)(?:$|[\s_-])")
 #: The least number of entries of a list that the structured data does not have.
 FEWEST: Final = 3
@@ -82,7 +80,9 @@ MOST_BEFORE: Final = 100
 def articles_on(page: Page) -> PageList:
     """Return the list of articles of a page; empty when it has none."""
     listed = find_list(page, _score_articles, things_of(page, *ARTICLE_TYPES), ENOUGH_FOR_ARTICLES)
-    return _with_probability(with_leads(page, listed), "articles", page, {})
+    listed = with_leads(page, listed)
+    listed = replace(listed, cards=without_ads_of_articles(listed.cards))
+    return _with_probability(listed, "articles", page, {})
 
 
 def _score_articles(shape: Shape) -> float:
@@ -101,7 +101,7 @@ def _score_articles(shape: Shape) -> float:
     known = marked >= 0.5 or dated >= 0.5 or by >= 0.5 or titled
     if marked < 0.5 and (shape.leads_to(_OTHER_ADDRESS) >= 0.5 or len(shape.group.entries) < FEWEST):
         return 0.0
-    if shape.part(_is_of_author) >= 0.5 or shape.part(_is_in_prose) >= 0.5:
+    if shape.part(_is_of_author) >= 0.5 or shape.part(_is_in_prose) >= 0.5 or shape.part(_is_reply) >= 0.5:
         return 0.0
     if not known or shape.prices >= 0.4 or shape.counted >= 0.5:
         return 0.0
@@ -114,6 +114,11 @@ def _score_articles(shape: Shape) -> float:
 def _is_of_author(card: Card) -> bool:
     """Return whether the name of an entry is that of its author: a post of a thread, a person."""
     return any(card.name == author.name for author in card.content.authors or ())
+
+
+def _is_reply(card: Card) -> bool:
+    """Return whether the name of an entry is that of the last reply in a forum: ``Re: Roses``."""
+    return _REPLY.match(card.name or "") is not None
 
 
 def _is_in_prose(card: Card) -> bool:
@@ -134,7 +139,7 @@ _PRODUCT_ADDRESS, _BANNER_ADDRESS = _SHOPS.patterns("list_address", "banner_addr
 def products_on(page: Page) -> PageList:
     """Return the list of products of a page; empty when it has none."""
     listed = find_list(page, _score_products, things_of(page, *PRODUCT_TYPES), ENOUGH_FOR_PRODUCTS)
-    listed = replace(listed, cards=without_asides(page, _without_banners(listed)))
+    listed = replace(listed, cards=without_asides(page, without_ads_of_products(_without_banners(listed))))
     product = main_product(page)
     signs = {**offers_in_markup(page, product), "product": product is not None}
     return _with_probability(listed, "products", page, signs)
@@ -202,6 +207,8 @@ ENOUGH_FOR_JOBS: Final = 4.5
 _JOBS: Final = load_vocabulary("jobs")
 _JOB_ADDRESS, _JOB_WORDS = _JOBS.patterns("list_address", "list_words", flags=re.IGNORECASE)
 _JOB_NAMES = _JOBS.pattern("list_names")
+#: Names of pages about working for an employer, which have the URLs of jobs.
+_NO_JOB = _JOBS.pattern("no_job", re.IGNORECASE)
 
 
 def jobs_on(page: Page) -> PageList:
@@ -215,35 +222,15 @@ def jobs_on(page: Page) -> PageList:
             shape.part(lambda card: _JOB_WORDS.search(card.content.text)),
         )
         signs = sum(part >= 0.5 for part in (leads, named, worded, float(of_page)))
-        if shape.marked < 0.5 and signs < 2:
+        if shape.marked < 0.5 and (signs < 2 or shape.part(lambda card: _NO_JOB.fullmatch(card.name or "")) >= 0.5):
             return 0.0
         return 2.0 * leads + 1.5 * named + 2.0 * worded + 1.0 * of_page + 3.0 * shape.marked + shape.size
 
     return find_list(page, score, things_of(page, *_JOB_TYPES), ENOUGH_FOR_JOBS)
 
 
-#: Longer names are no categories.
-MAX_CATEGORY_LENGTH: Final = 100
 #: An image of so many entries is a placeholder; fewer entries are two sizes, or two colours.
 MANY_OF_ONE_IMAGE: Final = 3
-
-#: The count after the name of a category.
-COUNT = re.compile(r"\s*[(\[]\d[\d.,]*[)\]]$|\s+\d+\s*(?:results|items|products)$", re.IGNORECASE)
-
-
-def category_of(page: Page, breadcrumbs: list[Breadcrumb] | None) -> str | None:
-    """Return the name of the category that a page lists: its heading, or the end of its breadcrumbs.
-
-    The title is not used: it may be that of a shop or a slogan.
-    """
-    if parts_of(page.url).path in {"", "/"}:
-        return None
-    focus = Focus(page, page.meta("og:title"), page.title)
-    heading = COUNT.sub("", focus.heading_text or "")
-    last = breadcrumbs[-1] if breadcrumbs else None
-    trail = last.name if last is not None and (last.url is None or same_page(last.url, page.url)) else None
-    name = trail if trail and (not heading or trail.casefold() in heading.casefold()) else heading or trail
-    return name if name and len(name) <= MAX_CATEGORY_LENGTH else None
 
 
 def article_list(page: Page) -> ArticleList:
@@ -366,14 +353,6 @@ def _product(page: Page, listed: PageList, url: str, thing: Thing | None, card: 
 
 T = TypeVar("T", ArticleNavigation, ProductNavigation, JobPostingNavigation)
 
-MAX_CATEGORIES: Final = 200
-#: The least number of subcategories: a lone link is as likely something else.
-FEWEST_CATEGORIES: Final = 2
-#: The probability that a link below the page's own URL leads to a subcategory.
-SURE_OF_CATEGORY: Final = 0.8
-
-_NO_CATEGORY, _NOT_UNDER = _LISTS.patterns("no_category", "not_under", flags=re.IGNORECASE)
-
 
 def _navigation(
     item: type[T],
@@ -415,38 +394,3 @@ def requests(listed: PageList) -> list[ProbabilityRequest] | None:
     ]
     sure = ProbabilityMetadata(probability=listed.sure)
     return [ProbabilityRequest(url=url, name=name, metadata=sure) for url, name in named] or None
-
-
-def sub_categories(page: Page, listed: PageList) -> list[ProbabilityRequest] | None:
-    """Return the requests for subcategories: named links one path segment below the page's own URL.
-
-    Entries of the page's own list are left out, and URLs with a number like that of an item.
-    """
-    path = re.sub(r"\.(?:html?|php|aspx?)$", "", parts_of(page.url).path).rstrip("/")
-    if not path:
-        return None
-    items = {bare(url) for url in (*listed.urls, *listed.stated)}
-    items_beside = Counter(parts_of(url).path.rstrip("/").rpartition("/")[0] for url in listed.urls)
-    # Where entries are directly below the category, other links there may be entries as well.
-    if items_beside[path] > max(1, len(items) // 10):
-        return None
-    found: dict[str, ProbabilityRequest] = {}
-    for link, url in _links_below(page, path):
-        name = COUNT.sub("", link_name(link) or "")
-        if bare(url) in items or not 1 < len(name) <= 50 or _NO_CATEGORY.search(name) or len(name.split()) > 6:
-            continue
-        request = ProbabilityRequest(url=url, name=name, metadata=ProbabilityMetadata(probability=SURE_OF_CATEGORY))
-        found.setdefault(bare(url), request)
-    return list(found.values())[:MAX_CATEGORIES] if len(found) >= FEWEST_CATEGORIES else None
-
-
-def _links_below(page: Page, path: str) -> Iterator[tuple[HtmlElement, str]]:
-    for link in page.tree.iter("a"):
-        url = page.link(link.get("href"))
-        parts = parts_of(url or "")
-        if url is None or parts.query or parts.netloc != parts_of(page.url).netloc:
-            continue
-        below = parts.path.removeprefix(path + "/") if parts.path.startswith(path + "/") else ""
-        step = below.strip("/")
-        if step and "/" not in step and not re.search(r"\d{4,}", step) and not _NOT_UNDER.search(f"/{step}"):
-            yield link, url

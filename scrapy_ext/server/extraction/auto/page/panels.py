@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.page.outline import Outline
+from scrapy_ext.server.extraction.auto.page.questions import is_question
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 
 _PANELS: Final = frozenset({"article", "dd", "div", "ol", "p", "section", "span", "td", "tr", "ul"})
@@ -49,13 +50,13 @@ def panels_of(outline: Outline, hidden: Iterable[int]) -> frozenset[int]:
         title = _title_of(outline, panel) if _is_text(outline, panel) else None
         if title is None:
             continue
-        is_question = _text(outline, title).endswith(("?", "？", "؟"))
+        asks = is_question(_text(outline, title))
         inside = outline.tags[title : outline.ends[title]]
-        if not is_question and _TITLES.isdisjoint(inside):
+        if not asks and _TITLES.isdisjoint(inside):
             continue
         if _opens(outline, title, panel):
             found.add(panel)
-        elif is_question:
+        elif asks:
             asked[panel] = outline.tags[title], outline.attributes[title].get("class", "")
     alike = Counter(asked.values())
     return frozenset(found.union(panel for panel, kind in asked.items() if alike[kind] >= SEVERAL))

@@ -50,6 +50,8 @@ _NOT_THE_PRICE, _NET, _GROSS = _VOCABULARY.patterns("not_the_price", "net_price"
 #: Parts of such names, and elements with one that are looked at.
 _GROSS_NAMES: Final = ("tax", "vat", "gst", "btw", "moms", "mva", "iva", "dph", "mwst", "brutto")
 MAX_NAMED: Final = 200
+#: Names of what stands beside a price (``with-list-price``), which is no former price itself.
+_BESIDE_PRICE = re.compile(r"(?<![^\s_-])(?:with|has)[-_]\S+")
 _OF_ALL = _VOCABULARY.caseless("price_of_all")
 #: Names with both price and discount are those of the reduced price, not of the saving.
 _DISCOUNTED = _VOCABULARY.pattern("discounted")
@@ -67,7 +69,12 @@ def score_of_names(node: HtmlElement, own: str, names: str, *, named: bool) -> f
     score += 0.5 if node.tag in _BIG_TAGS or _BIG.search(own) else 0.0
     score -= 2.5 if _NOT_THE_PRICE.search(own) else 0.0
     score -= 1.5 if _NOT_THE_PRICE.search(names) else 0.0
-    return score - (1.0 if REGULAR.search(names) else 0.0)
+    return score - (1.0 if is_named_regular(names) else 0.0)
+
+
+def is_named_regular(names: str) -> bool:
+    """Return whether names are those of a former price, rather than of a price with a former one beside it."""
+    return REGULAR.search(_BESIDE_PRICE.sub("", names)) is not None
 
 
 def score_of_words(text: str, prices: Prices) -> float:
@@ -279,7 +286,7 @@ class PriceTags:
         hidden = any(map(self._page.hides, with_ancestors(whole, 3)))
         score += self._score_of_place(whole) + self._score_of_style(whole) - (1.0 if hidden else 0.0)
         struck = is_struck(whole) or self._page.styles.is_struck(whole)
-        former = prices.price is None or struck or bool(REGULAR.search(own))
+        former = prices.price is None or struck or is_named_regular(own)
         if former and hidden:
             return None
         by_tax = self._role_by_tax(whole) if prices.role is Role.PRICE else None

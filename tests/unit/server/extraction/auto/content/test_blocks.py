@@ -70,6 +70,13 @@ def test_hostile_and_empty_pages_have_a_mark_for_each_block(body: str) -> None:
         ("<span class='screen-reader-text'>Original price was 20.</span>", "Original price was 20."),
         ("<span class='sr-only sm:not-sr-only'>Sea</span> rope", "Sea rope"),
         ("<a id='screen-reader-text'>Screen</a> readers", "Screen readers"),
+        (
+            "<del aria-hidden=true>30 €</del> <span class=screen-reader-text>Original price was: 30 €.</span> <ins "
+            "aria-hidden=true>20 €</ins> <span class=screen-reader-text>Current price is: 20 €.</span> Sale",
+            "Original price was: 30 €. Current price is: 20 €. Sale",
+        ),
+        ("<ins aria-hidden=true>20 €</ins> <span class=screen-reader-text>Reduced.</span> Sale", "Sale"),
+        ("<b aria-hidden=true>Map of Oslo</b> <i class=screen-reader-text>Map of Oslo</i> Oslo", "Oslo"),
     ],
 )
 def test_text_for_screen_readers_is_left_out_beside_text_for_all(line: str, text: str) -> None:

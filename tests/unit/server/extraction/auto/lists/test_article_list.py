@@ -431,3 +431,65 @@ def test_a_day_in_the_place_of_the_author_is_none(line: str) -> None:
     pattern = "<article><h2><a href=/2024/05/s-{n}>{title}</a></h2>" + line + "<p class=summary>{summary}</p></article>"
     articles = extract("articleList", FRAME.format(entries(pattern)), URL)["articles"]
     assert all(article.get("authors") is None for article in articles)
+
+
+@pytest.mark.parametrize("label", ["Paid content", "Sponsored", "Anzeige", "Partner content", "Contenu sponsorisé"])
+def test_an_entry_that_is_labelled_as_paid_for_is_none(label: str) -> None:
+    paid = f"<article><i>{label}</i><h2><a href=/a-9>How a bank helps you</a></h2><time>2024-05-09</time></article>"
+    assert headlines(paid + PLAIN) == HEADLINES
+
+
+def test_a_label_that_most_entries_have_is_no_sign_of_an_advertisement() -> None:
+    assert headlines(PLAIN.replace("<time>", "<i>Sponsored</i><time>")) == HEADLINES
+
+
+def test_the_kicker_in_a_heading_is_no_part_of_the_headline() -> None:
+    html = entries(
+        "<article><h3><a href=/a-{n}><span class=teaser__kicker>Parliament</span> <span class=teaser__headline>{title}"
+        "</span></a></h3><time>2024-05-0{day}</time></article>"
+    )
+    assert headlines(html) == HEADLINES
+
+
+def test_a_longer_heading_of_a_lower_level_below_the_headline_is_a_summary() -> None:
+    html = entries(
+        "<article><a href=/a-{n}><h2>{title}</h2><h3>{summary}</h3></a><time>2024-05-0{day}</time></article>"
+    )
+    assert headlines(html) == HEADLINES
+
+
+def test_the_name_of_a_section_above_the_headline_is_none_whatever_its_level() -> None:
+    html = entries("<article><a href=/a-{n}><h2>Nature</h2><h3>{title}</h3></a><time>2024-05-0{day}</time></article>")
+    assert headlines(html) == HEADLINES
+
+
+def test_last_replies_of_a_forum_are_no_articles() -> None:
+    html = entries(
+        "<li class=row><a href=/f?t={n} class=lastsubject>Re: {title}</a> <time datetime=2024-05-0{day}></time></li>"
+    )
+    assert headlines(f"<ul>{html}</ul>") == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "<p>{title}</p><p>{place}</p>",
+        "<div class=body>{title}</div><div class='body meta'>{place}</div>",
+        "<span class=job-title>{title}</span> <span>{place}</span>",
+    ],
+)
+def test_the_place_in_the_link_of_a_job_is_no_part_of_its_name(lines: str) -> None:
+    places = ("Berlin", "Berlin", "Oslo", "Remote")
+    rows = "".join(
+        f"<tr><td><a href=/jobs/{n}>{lines.format(title=title, place=place)}</a></td></tr>"
+        for n, (title, place) in enumerate(zip(TITLES, places, strict=True))
+    )
+    html = f"<title>Open positions</title><main><table>{rows}</table></main>"
+    assert [link["name"] for link in extract("jobPostingNavigation", html, JOBS)["items"]] == TITLES
+
+
+def test_pages_about_an_employer_are_no_jobs() -> None:
+    names = ("Life at Acme", "Benefits", "Students", "Our values")
+    links = "".join(f"<li><a href=/careers/{n}>{name}</a></li>" for n, name in enumerate(names))
+    html = f"<title>Careers</title><main><h1>Careers</h1><p>There are no open positions.</p><ul>{links}</ul></main>"
+    assert "items" not in extract("jobPostingNavigation", html, "https://acme.example/careers")

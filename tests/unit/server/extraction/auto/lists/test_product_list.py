@@ -413,3 +413,81 @@ def test_a_heading_of_a_filter_does_not_stand_over_the_products_behind_it() -> N
         "Old lamp",
         *NAMES,
     ]
+
+
+@pytest.mark.parametrize("tag", ["div class=strip__title", "p class=section-title", "span class=heading"])
+def test_a_line_that_is_named_as_a_heading_stands_over_products_seen_before(tag: str) -> None:
+    line = f"<{tag}>{{}}</{tag.partition(' ')[0]}>"
+    above = (
+        f"<div>{line.format('Recently viewed')}<ul>{BOX.format(n=9, name='Old lamp', price='<b>$7.00</b>')}</ul></div>"
+    )
+    below = f"<div>{line.format('All lamps')}<ul>{entries(BOX.replace('{price}', '<b>{price}</b>'))}</ul></div>"
+    assert [product["name"] for product in listed(above + below)] == NAMES
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "No products found.",
+        "No products were found matching your selection.",
+        "0 results",
+        "Es wurden keine Artikel gefunden",
+        "Aucun produit trouvé",
+        "Ничего не найдено",
+    ],
+)
+def test_suggestions_on_a_page_that_finds_nothing_are_no_list(line: str) -> None:
+    suggested = BOXES.replace("All lamps", "You may also like")
+    assert listed(f"<p>{line}</p>{suggested}") == []
+    assert len(listed(suggested)) == len(NAMES)
+
+
+def test_an_advertisement_between_products_leads_to_another_site() -> None:
+    boxes = entries(BOX.replace("{price}", "<b>{price}</b>"))
+    other = BOX.format(n=9, name="Insure your lamps", price="<b>$3.99</b>").replace(
+        "/p/lamp", "https://ads.example/p/lamp"
+    )
+    labelled = BOX.format(n=8, name="Save for lamps", price="<i>Sponsored</i><b>$2.99</b>").replace("/p/", "/bank/of/")
+    own = BOX.format(n=7, name="Sponsored lamp", price="<i>Sponsored</i><b>$2.99</b>")
+    assert [product["name"] for product in listed(f"<ul>{other}{boxes}{labelled}{own}</ul>")] == [
+        *NAMES,
+        "Sponsored lamp",
+    ]
+
+
+@pytest.mark.parametrize("state", ["with-list-price", "has-old-price"])
+def test_a_price_with_a_former_one_in_it_is_the_price(state: str) -> None:
+    html = (
+        "<p class=price-unit>0.5 kg <span class=price-unit-reference>(45,00 € / 1 kg)</span></p>"
+        f"<span class='product-price {state}'>9,90 €<span class=list-price><span class=list-price-price>12,90 €</span>"
+        "<span class=list-price-percentage>(23% off)</span></span></span>"
+    )
+    product = only(html)
+    assert (product["price"], product["regularPrice"]) == ("9.90", "12.90")
+
+
+def test_a_badge_in_a_link_of_its_own_is_no_name() -> None:
+    boxes = entries(
+        "<li class=product><a href=/p/{n}><img src=/{n}.jpg></a><a href=/p/{n}><span class=ico>outlet</span></a>"
+        "<a href=/p/{n}><h2 class=product-card-name>{name}</h2></a><b>{price}</b></li>"
+    )
+    plain = entries(
+        "<li class=product><a href=/q/{n}><img src=/q{n}.jpg></a><a href=/q/{n}><span class=ico></span></a>"
+        "<a href=/q/{n}><h2 class=product-card-name>{name} XL</h2></a><b>{price}</b></li>"
+    )
+    names = [product["name"] for product in listed(f"<ul>{boxes[: boxes.index('</li>') + 5]}{plain}</ul>")]
+    assert names == [NAMES[0], *(f"{name} XL" for name in NAMES)]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "<span class=visually-hidden>Collection: </span>Lamps",
+        "Category: <span>Lamps</span>",
+        "Kategorie: Lamps",
+        "Lamps (12)",
+    ],
+)
+def test_the_word_before_the_name_of_a_category_is_no_part_of_it(heading: str) -> None:
+    html = FRAME.format(SHAPES["a grid of boxes"]).replace("<h1>Lamps</h1>", f"<h1>{heading}</h1>")
+    assert extract("productNavigation", html, URL)["categoryName"] == "Lamps"
