@@ -103,10 +103,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     lines.add_argument(
         "--explain", action="store_true", help="show where each field of the item of one URL comes from, and what the "
-        "rules of its site change (exit code 1 if a rule found nothing)"
+        "rules of its site change (exit code 1 if a rule found nothing); needs --kind, unless the site has rules for "
+        "one kind"
     )  # fmt: skip
     lines.add_argument(
-        "--kind", metavar="KIND", help="kind of item to explain, such as product (default: the one with rules)"
+        "--kind",
+        metavar="KIND",
+        help="kind of item that --explain shows, such as product (default: the only one with rules)",
     )
     records = parser.add_argument_group("output")
     records.add_argument(

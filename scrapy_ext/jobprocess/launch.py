@@ -26,6 +26,7 @@ import msgspec
 
 from scrapy_ext.compatibility.required import OldScrapyError, require_scrapy
 from scrapy_ext.jobprocess.messages import LOG_IS_STORED, NO_SPIDER, Launch
+from scrapy_ext.jobprocess.spider_modules import unreadable_modules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings, Settings
@@ -98,6 +99,9 @@ def _crawl(launch: Launch) -> None:
         settings.set("MEMUSAGE_LIMIT_MB", int(launch.memory * _OWN_LIMIT), "command")
         settings.set("MEMUSAGE_CHECK_INTERVAL_SECONDS", _MEMORY_CHECK, "command")
     settings.setdict({"LOG_ENABLED": False, **launch.settings}, priority="cmdline")
+    if not sys.warnoptions:
+        # Before Scrapy does it, whose loader of spiders warns earlier: as output, each line would be an error.
+        logging.captureWarnings(True)
     streams = [_Lines("stdout", logging.INFO), _Lines("stderr", logging.ERROR)]
     sys.stdout, sys.stderr = streams
     try:
@@ -129,7 +133,7 @@ def _crawled(settings: Settings, launch: Launch, streams: Sequence[_Lines]) -> i
     except KeyError as error:
         if "Spider not found" not in str(error):
             raise
-        print(f"There is no spider {launch.spider!r} in this project.", file=sys.__stderr__)
+        print(_no_spider(launch.spider, list(unreadable_modules(settings))), file=sys.__stderr__)
         return NO_SPIDER
 
     def is_up() -> None:
@@ -144,6 +148,14 @@ def _crawled(settings: Settings, launch: Launch, streams: Sequence[_Lines]) -> i
     process.crawl(made, **launch.arguments)
     process.start()
     return 1 if process.bootstrap_failed else 0
+
+
+def _no_spider(name: str, unreadable: Sequence[str]) -> str:
+    """Return the line about a spider that is not found, which may be in a module that cannot be imported."""
+    found = f"There is no spider {name!r} in this project."
+    if not unreadable:
+        return found
+    return f"{found} Modules that cannot be imported, whose spiders are left out: {'; '.join(unreadable)}."
 
 
 def _add_storage(settings: BaseSettings, given: Mapping[str, Any]) -> None:

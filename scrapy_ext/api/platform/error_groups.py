@@ -1,7 +1,8 @@
 """Errors of a log in groups: lines with the same exception, message and place count as one.
 
-The message is compared without its numbers and addresses, so that ``row 7 of /page/7`` and ``row 8 of /page/8`` are
-one. The status of a response is kept where its reason follows: ``503 Service Unavailable``.
+The message is compared without its numbers, IDs and addresses, so that ``row 7 of /page/7`` and ``row 8 of /page/8``
+are one. The status of a response is kept where its reason follows: ``503 Service Unavailable``. The title of a group
+has the values that all its lines share, and ``N``, ``URL`` or ``<request>`` in place of others: ``row N of /data2``.
 The place is the last frame of the traceback in the project's own code, and the callback the first one.
 """
 
@@ -30,6 +31,13 @@ _FRAME: Final = re.compile(r'^ *(?:\| *)?File "(?P<path>[^"]+)", line (?P<line>[
 _REQUEST: Final = re.compile(r"<(?:[0-9]{3}|[A-Z]+) [a-z][a-z0-9+.-]*:[^>]*>")
 _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)\]]+")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|[0-9]+(?:[.,:][0-9]+)*")
+#: A UUID, or a hash with digits and letters.
+_ID: Final = re.compile(
+    r"(?i)(?<![^\W_])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,})(?![^\W_])"
+)
+#: What stands for a value that differs between lines, by the form of the value; the first form that fits counts.
+_FORMS: Final = (("<request>", _REQUEST), ("URL", _URL), ("N", _ID), ("N", _NUMBER))
+_VALUE: Final = re.compile("|".join(form.pattern.removeprefix("(?i)") for _, form in _FORMS))
 _REASONS: Final = {str(status.value): f" {status.phrase}" for status in HTTPStatus}
 #: Parts of a path that say that the project did not write the file.
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "<frozen ")
@@ -70,7 +78,8 @@ class ErrorGroup(msgspec.Struct, omit_defaults=True):
     """Lines of the log that are the same error.
 
     ``title``: the exception with its message, or the line. ``first`` and ``last``: times (ms). ``line``: number of the
-    first line in the log. ``example``: that line, whole up to a bound.
+    first line in the log. ``example``: that line, whole up to a bound. ``parts``: those of the title, alternately a
+    text and a value, or what stands for a value; none in groups that an older version has stored.
     """
 
     title: str
@@ -81,6 +90,22 @@ class ErrorGroup(msgspec.Struct, omit_defaults=True):
     example: str
     callback: str = ""
     place: str = ""
+    parts: list[str] = []
+
+    @property
+    def pattern(self) -> str:
+        """The title without values, which is the same for the same error of other jobs."""
+        return _pattern_of(self.parts) if self.parts else self.title
+
+    def leave_out(self, parts: Sequence[str]) -> None:
+        """Take out of the title the values that differ from those of a line, or of a group, of the same error."""
+        if not parts or len(parts) != len(self.parts):
+            self.parts, self.title = [], self.pattern
+            return
+        for place in range(1, len(parts), 2):
+            if self.parts[place] != parts[place]:
+                self.parts[place] = _stand_in(self.parts[place])
+        self.title = _shortened("".join(self.parts))
 
     @property
     def in_a_line(self) -> str:
@@ -133,16 +158,37 @@ def _end_of(traceback: str) -> str:
 
 
 def title_of(error: ParsedError) -> str:
-    """Return what stands for all lines of a group, with their numbers taken out."""
+    """Return what stands for all lines of a group, with all values taken out."""
+    return _pattern_of(parts_of(error))
+
+
+def parts_of(error: ParsedError) -> list[str]:
+    """Return the parts of the title of an error: alternately a text and a value, beginning and ending with a text."""
     text = error.exception or error.lead
-    first = next((line for line in text.split("\n") if line.strip()), "")
-    plain = _NUMBER.sub(_without_value, _URL.sub("URL", _REQUEST.sub("<request>", first[: 4 * _TITLE])))
-    return plain if len(plain) <= _TITLE else f"{plain[: _TITLE - 1]}…"
+    first = next((line for line in text.split("\n") if line.strip()), "")[: 4 * _TITLE]
+    parts, end = [""], 0
+    for value in _VALUE.finditer(first):
+        reason = _REASONS.get(value[0])
+        if reason and first.startswith(reason, value.end()):
+            continue
+        parts[-1] += first[end : value.start()]
+        parts += (value[0], "")
+        end = value.end()
+    parts[-1] += first[end:]
+    return parts
 
 
-def _without_value(number: re.Match[str]) -> str:
-    reason = _REASONS.get(number[0])
-    return number[0] if reason and number.string.startswith(reason, number.end()) else "N"
+def _pattern_of(parts: Sequence[str]) -> str:
+    return _shortened("".join(_stand_in(part) if place % 2 else part for place, part in enumerate(parts)))
+
+
+def _stand_in(value: str) -> str:
+    """Return what stands for a value; of what stands for one, itself."""
+    return next((name for name, form in _FORMS if form.fullmatch(value)), value)
+
+
+def _shortened(title: str) -> str:
+    return title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
 
 
 def group_errors(lines: Iterable[tuple[int, int, str]]) -> list[ErrorGroup]:
@@ -152,15 +198,18 @@ def group_errors(lines: Iterable[tuple[int, int, str]]) -> list[ErrorGroup]:
         error = parse_error(message)
         own = error.own_frames
         place = own[-1].place if own else ""
-        key = (title_of(error), place)
+        parts = parts_of(error)
+        key = (_pattern_of(parts), place)
         group = groups.get(key)
         if group is None and len(groups) >= MOST_GROUPS:
             key = (f"further errors, of more than {MOST_GROUPS} sorts", "")
-            group, place, own = groups.get(key), "", []
+            group, place, own, parts = groups.get(key), "", [], []
         if group is None:
             callback = own[0].function if own else ""
-            groups[key] = ErrorGroup(key[0], 1, time, time, number, message[:_EXAMPLE], callback, place)
+            title = _shortened("".join(parts)) if parts else key[0]
+            groups[key] = ErrorGroup(title, 1, time, time, number, message[:_EXAMPLE], callback, place, parts)
             continue
+        group.leave_out(parts)
         group.count += 1
         group.first, group.last = min(group.first, time), max(group.last, time)
     return sorted(groups.values(), key=lambda group: (-group.count, group.line))
@@ -171,11 +220,13 @@ def recurring_errors(jobs: Iterable[tuple[int, Sequence[ErrorGroup]]]) -> list[R
     found: dict[tuple[str, str], RecurringError] = {}
     for job, groups in jobs:
         for group in groups:
-            known = found.get((group.title, group.place))
+            known = found.get((group.pattern, group.place))
             if known is None:
-                found[group.title, group.place] = RecurringError(msgspec.structs.replace(group), [job])
+                own = msgspec.structs.replace(group, parts=list(group.parts))
+                found[group.pattern, group.place] = RecurringError(own, [job])
                 continue
             known.jobs.append(job)
+            known.group.leave_out(group.parts)
             known.group.count += group.count
             known.group.first = min(known.group.first, group.first)
             known.group.last = max(known.group.last, group.last)

@@ -63,6 +63,14 @@ class SpiderInfo(msgspec.Struct, omit_defaults=True):
     hidden: list[str] = []
 
 
+class SpiderList(msgspec.Struct):
+    """The spiders of a project. ``unreadable``: modules that cannot be imported, each with its error, in a project
+    whose other spiders run nevertheless."""
+
+    spiders: list[SpiderInfo]
+    unreadable: list[str] = []
+
+
 class Version(msgspec.Struct, kw_only=True):
     """A deployed version.
 
@@ -111,8 +119,20 @@ def version_faults(name: str) -> list[Violation]:
     return []
 
 
-def warning_of(spiders: Sequence[SpiderInfo]) -> str:
-    """Return a sentence about the spiders whose name others have too; "" for none."""
+def warning_of(spiders: Sequence[SpiderInfo], unreadable: Sequence[str] = ()) -> str:
+    """Return sentences about modules that cannot be imported, and spiders whose name others have too; "" for none."""
+    return " ".join(filter(None, (left_out(unreadable), _warning_of_names(spiders))))
+
+
+def left_out(unreadable: Sequence[str]) -> str:
+    """Return a sentence about the modules of a project that cannot be imported; "" for none."""
+    if not unreadable:
+        return ""
+    more = f"; and {len(unreadable) - _NAMED} more" if len(unreadable) > _NAMED else ""
+    return f"modules that cannot be imported, whose spiders are left out: {'; '.join(unreadable[:_NAMED])}{more}."
+
+
+def _warning_of_names(spiders: Sequence[SpiderInfo]) -> str:
     twins = [spider for spider in spiders if spider.hidden]
     if not twins:
         return ""

@@ -91,8 +91,13 @@ def _kind_of(call: ExplainCall, file: RuleFile | None) -> str:
     requested = [kind for kind in EXTRACT_TYPES if call.fields.get(kind)]
     kinds = requested or list(file.kinds if file is not None else ())
     if len(kinds) != 1:
-        named = f" ({file.path} has rules for {', '.join(kinds)})" if file is not None and kinds else ""
-        raise CallError(f"add the kind of item, such as --kind product{named}")
+        if requested:
+            reason = f"the request has several ({', '.join(requested)})"
+        elif file is None:
+            reason = "no file of rules for this site names one"
+        else:
+            reason = f"{file.path} has rules for {', '.join(kinds) or 'none'}"
+        raise CallError(f"--explain needs the kind of item, and {reason}; add --kind product, for example")
     return kinds[0]
 
 

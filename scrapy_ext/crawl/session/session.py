@@ -56,7 +56,7 @@ from scrapy_ext.crawl.session.scrapy_engine import (
 )
 from scrapy_ext.crawl.session.services import Services, new_platform_client, services
 from scrapy_ext.crawl.session.sharing import check_platform
-from scrapy_ext.crawl.session.stats import JobStats, exporting_crawl
+from scrapy_ext.crawl.session.stats import JobStats, exporting_crawl, note_failed_opening
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.crawl.session.writers import ITEMS, ItemSink, Writers
 from scrapy_ext.settings import SettingError
@@ -394,6 +394,7 @@ class Session:
             return
         self.ending.not_opened()
         logger.error("The spider could not be opened: %r", error, exc_info=error)
+        note_failed_opening(self._crawler)
         # Whatever fails here is not the error that Scrapy reports.
         try:
             if await self.open():

@@ -15,12 +15,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from scrapy import signals
 from scrapy.crawler import Crawler
+from scrapy.extensions.corestats import CoreStats
 from scrapy.statscollectors import StatsCollector
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.masking import Secrets, masked_values
-from scrapy_ext.api.platform.jobs import CRAWL_STATS, RUNS
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, FAILED, RUNS
 from scrapy_ext.api.platform.stat_kinds import (
     ELAPSED,
     ITEMS,
@@ -198,6 +200,24 @@ class JobStats:
                 f"; {plain.left_out} were left out" if plain.left_out else "",
             )
         return plain
+
+
+def note_failed_opening(crawler: Crawler) -> None:
+    """Let the stats of Scrapy begin and end for a spider that could not be opened, with ``failed`` as its reason.
+
+    Scrapy sends no signal of its opening. When it closes the spider, CoreStats would raise, which is a second error in
+    the log, and there would be no times. The reason would be ``shutdown``.
+    """
+    with contextlib.suppress(Exception):  # a subclass of the project's
+        core = crawler.get_extension(CoreStats)
+        if core is not None and core.start_time is None and crawler.spider is not None:
+            core.spider_opened(crawler.spider)
+
+    def close() -> None:
+        crawler.stats.set_value("finish_reason", FAILED)
+
+    # The last receiver is called last. Signals keep no receiver alive.
+    crawler.signals.connect(close, signal=signals.spider_closed, weak=False)
 
 
 def counts_of(stats: StatsCollector) -> Counts:

@@ -132,14 +132,22 @@ async def progress(tx: Transaction, now: int, project: int, deploy: int, message
     )
 
 
-async def ready(tx: Transaction, now: int, project: int, deploy: int, spiders: Sequence[SpiderInfo]) -> None:
-    """Record that the check has passed: the version is runnable."""
+async def ready(
+    tx: Transaction,
+    now: int,
+    project: int,
+    deploy: int,
+    spiders: Sequence[SpiderInfo],
+    *,
+    unreadable: Sequence[str] = (),
+) -> None:
+    """Record that the check has passed: the version is runnable. Its message names ``unreadable`` modules."""
     await hold(tx, project, "deploy")
     found = await get_version(tx, project, deploy)
     if found is None or found.shown.state is not VersionState.UPLOADED:
         # Another server has removed or checked it meanwhile.
         return
-    await _set_state(tx, project, deploy, state=VersionState.READY, now=now, message=warning_of(spiders))
+    await _set_state(tx, project, deploy, state=VersionState.READY, now=now, message=warning_of(spiders, unreadable))
     await tx.execute_many(
         "INSERT INTO version_spiders (project, deploy, name, info) VALUES ($1, $2, $3, $4)",
         [(project, deploy, spider.name, msgspec.json.encode(spider)) for spider in spiders],

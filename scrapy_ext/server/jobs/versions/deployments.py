@@ -135,11 +135,11 @@ class Deployments:
             try:
                 prepared = await self.environments.build(project, version, check.note)
                 check.note("reading its spiders")
-                spiders = await self.environments.read(prepared)
+                found = await self.environments.read(prepared)
             except BuildError as error:
                 await self._store.versions.failed(project, deploy, str(error)[:_MESSAGE])
             else:
-                await self._store.versions.ready(project, deploy, spiders)
+                await self._store.versions.ready(project, deploy, found.spiders, unreadable=found.unreadable)
         except StoreError as error:
             logger.error("Version %d of project %d was not checked: %s", deploy, project, error)
         except Exception:

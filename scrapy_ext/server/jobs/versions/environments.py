@@ -14,14 +14,14 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
 from scrapy_ext.api.platform.jobs import SCRIPT
-from scrapy_ext.api.platform.versions import LOCAL, SpiderInfo, VersionState
+from scrapy_ext.api.platform.versions import LOCAL, SpiderInfo, SpiderList, VersionState
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement, addresses
@@ -123,7 +123,7 @@ class Environments:
         self._builds: dict[str, asyncio.Task[Path]] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._inspector = Inspector()
-        self._local_spiders: list[SpiderInfo] = []
+        self._local_list = SpiderList([])
         self._local_error: str | None = None
         self._local_read: float | None = None
         self._local_lock = asyncio.Lock()
@@ -194,11 +194,11 @@ class Environments:
         home = prepared.directory.parent
         return await self.confining.of(_project_of(home), [home], [prepared.work], memory)
 
-    async def read(self, prepared: Prepared) -> list[SpiderInfo]:
+    async def read(self, prepared: Prepared) -> SpiderList:
         """Return the spiders and scripts of an environment; raise :class:`BuildError`."""
         local = prepared.version == LOCAL
         try:
-            spiders = await read_spiders(
+            found = await read_spiders(
                 prepared.python,
                 prepared.work,
                 local_environment() if local else job_environment(),
@@ -209,7 +209,8 @@ class Environments:
         # Scripts beside scrapy.cfg run, too, but are not listed: other modules are there as well.
         folder = None if prepared.scripts == prepared.directory else prepared.scripts
         names = await asyncio.to_thread(_script_names, folder)
-        return [*spiders, *(SpiderInfo(SCRIPT + name, custom=False) for name in names)]
+        found.spiders += (SpiderInfo(SCRIPT + name, custom=False) for name in names)
+        return found
 
     async def spiders(self, project: int, wanted: str | None = None) -> list[SpiderInfo]:
         """Return the spiders of the current version, or of the local project if nothing was deployed.
@@ -222,22 +223,27 @@ class Environments:
             return []
         async with self._local_lock:
             age = None if self._local_read is None else time.monotonic() - self._local_read
-            known = wanted is None or any(spider.name == wanted for spider in self._local_spiders)
+            known = wanted is None or any(spider.name == wanted for spider in self._local_list.spiders)
             if age is None or (not known and age > _LOCAL_AGE):
                 self._local_error = None
                 try:
-                    self._local_spiders = await self.read(self._prepared_local(project))
+                    self._local_list = await self.read(self._prepared_local(project))
                 except BuildError as error:
-                    self._local_spiders, self._local_error = [], str(error)
+                    self._local_list, self._local_error = SpiderList([]), str(error)
                 self._local_read = time.monotonic()
             if self._local_error is not None:
                 raise BuildError(self._local_error)
-            return self._local_spiders
+            return self._local_list.spiders
 
     @property
     def has_read_local(self) -> bool:
         """True when the spiders of the local project were read."""
         return self._local_read is not None
+
+    @property
+    def unreadable_local(self) -> Sequence[str]:
+        """Modules of the local project that cannot be imported, each with its error."""
+        return self._local_list.unreadable
 
     async def read_local(self) -> None:
         """Read the spiders of the local project in advance."""

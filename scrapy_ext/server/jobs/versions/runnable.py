@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from scrapy_ext.api.platform.jobs import SCRIPT, violations_of_job
 from scrapy_ext.api.platform.periodic import PeriodicJob
+from scrapy_ext.api.platform.versions import left_out
 from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
 from scrapy_ext.server.store import Store
@@ -73,7 +74,8 @@ async def check_local_spider(
         return
     if names and spider not in names:
         rule = f"{spider[:60]!r} is no spider of project {project}, which is in the server's own folder"
-        raise refused(field, rule, f"Use one of {_listed(spider, names)}.")
+        unreadable = left_out(environments.unreadable_local)
+        raise refused(field, f"{rule}; {unreadable}".rstrip("; ."), f"Use one of {_listed(spider, names)}.")
 
 
 def _listed(spider: str, names: Sequence[str]) -> str:

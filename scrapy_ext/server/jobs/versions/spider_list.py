@@ -21,8 +21,9 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.versions import MAX_SPIDER, SpiderArgument, SpiderInfo
+from scrapy_ext.api.platform.versions import MAX_SPIDER, SpiderArgument, SpiderInfo, SpiderList
 from scrapy_ext.compatibility.required import OldScrapyError, require_scrapy
+from scrapy_ext.jobprocess.spider_modules import unreadable_modules
 
 _MAX: Final = 100
 _CHOICES: Final = 1000
@@ -138,14 +139,18 @@ def _bound_memory() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _spiders() -> list[SpiderInfo]:
+def _spiders() -> SpiderList:
     require_scrapy()
     # Imported here: this is the project's Scrapy, and a failed import is reported as other failures.
     from scrapy.spiderloader import get_spider_loader
     from scrapy.utils.project import get_project_settings
 
-    loader = get_spider_loader(get_project_settings())
-    return [_spider(name, loader.load(name), _found(loader, name)) for name in sorted(loader.list())]
+    settings = get_project_settings()
+    loader = get_spider_loader(settings)
+    return SpiderList(
+        [_spider(name, loader.load(name), _found(loader, name)) for name in sorted(loader.list())],
+        list(unreadable_modules(settings)),
+    )
 
 
 def _found(loader: Any, name: str) -> list[str]:

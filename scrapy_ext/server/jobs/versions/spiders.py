@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from scrapy_ext.api.platform.jobs import SCRIPT, is_name
-from scrapy_ext.api.platform.versions import MAX_SPIDER, SpiderInfo
+from scrapy_ext.api.platform.versions import MAX_SPIDER, SpiderList, left_out
 from scrapy_ext.compatibility.python import TIMEOUT_ERRORS
 from scrapy_ext.jobprocess.child import Child, Ended, Supervision, run
 from scrapy_ext.jobprocess.confinement import Confinement
@@ -23,8 +23,11 @@ READ_SECONDS: Final = 60.0
 #: Maximum bytes of the answer, and spiders.
 _MAX_ANSWER: Final = 8 * 1024 * 1024
 _MAX_SPIDERS: Final = 10_000
+#: Maximum lines about modules that cannot be imported, and their characters.
+_MAX_LINES: Final = 100
+_MAX_LINE: Final = 400
 
-_decode: Final = msgspec.json.Decoder(list[SpiderInfo]).decode
+_decode: Final = msgspec.json.Decoder(SpiderList).decode
 
 
 class ReadingError(Exception):
@@ -37,7 +40,7 @@ async def read_spiders(
     environment: Mapping[str, str],
     seconds: float = READ_SECONDS,
     confinement: Confinement | None = None,
-) -> list[SpiderInfo]:
+) -> SpiderList:
     """Return the spiders of the project in ``folder``; raise :class:`ReadingError`."""
     receiving, sending = os.pipe()
     os.set_blocking(receiving, False)
@@ -80,15 +83,18 @@ async def read_spiders(
     return _checked(bytes(answer), ended)
 
 
-def _checked(answer: bytes, ended: Ended) -> list[SpiderInfo]:
+def _checked(answer: bytes, ended: Ended) -> SpiderList:
     if ended.status != 0:
         raise ReadingError(f"its settings or spiders cannot be imported:\n{ended.output[-16_000:]}")
     if len(answer) > _MAX_ANSWER:
         raise ReadingError(f"the list of its spiders is over {_MAX_ANSWER} bytes")
     try:
-        spiders = _decode(answer)
+        found = _decode(answer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ReadingError("the list of its spiders is not valid") from None
+    spiders = found.spiders
+    if not spiders and found.unreadable:
+        raise ReadingError(f"it has no spiders, but {left_out(found.unreadable)}")
     if not spiders:
         raise ReadingError("it has no spiders. Check SPIDER_MODULES in its settings, and that the archive has them")
     if len(spiders) > _MAX_SPIDERS:
@@ -99,4 +105,5 @@ def _checked(answer: bytes, ended: Ended) -> list[SpiderInfo]:
             raise ReadingError(f"{spider.name[:60]!r} cannot be the name of a spider")
         if len(msgspec.json.encode(spider)) > MAX_SPIDER:
             raise ReadingError(f"the arguments of spider {spider.name[:60]!r} take over {MAX_SPIDER} bytes")
-    return spiders
+    found.unreadable = [line[:_MAX_LINE] for line in found.unreadable[:_MAX_LINES]]
+    return found

@@ -141,7 +141,7 @@ def test_users_of_urls_are_not_shown(desk: Desk) -> None:
 def test_without_rules_the_kind_is_named(desk: Desk) -> None:
     done = desk.explain()
     assert (done.returncode, done.stdout) == (2, "")
-    assert "add the kind of item, such as --kind product" in done.stderr
+    assert "--explain needs the kind of item, and no file of rules for this site names one; add --kind" in done.stderr
     shown = desk.explain("--kind", "product")
     assert shown.returncode == 0
     assert re.search(r"^name +Lamp One +\S", shown.stdout, re.MULTILINE)

@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from tests.support.crawls import Project, collect, key
 
 JOB = "1/1/1"
@@ -88,6 +89,12 @@ def test_a_spider_that_cannot_be_opened_is_a_failure_with_its_error_in_the_log_o
     for error in errors:
         assert "ConnectionError('the database is away')" in error
         assert re.search(r"Traceback .*in open_spider\n", error, re.DOTALL)
+    # One failure of each worker.
+    assert len(errors) <= (2 if "WORKERS" in queue else 1)
+    assert not any("Error caught on signal handler" in message for message in log)
+    stats = metadata[CRAWL_STATS]
+    assert stats["finish_reason"] == "failed"
+    assert stats["finish_time"] >= stats["start_time"]
     # The lines from before the job was open.
     assert any("Overridden settings" in message for message in log)
 

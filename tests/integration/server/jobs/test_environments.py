@@ -456,6 +456,25 @@ async def test_a_build_is_whole_although_old_environments_cannot_be_looked_at(
     assert "stop the server and remove the folder" in caplog.text
 
 
+async def test_a_spider_that_is_refused_may_be_in_a_module_that_cannot_be_imported(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    write(project, packed.FILES)
+    with (project / "shop" / "settings.py").open("a") as file:
+        file.write('\nSPIDER_MODULES = [*SPIDER_MODULES, "shop.more"]\nSPIDER_LOADER_WARN_ONLY = True\n')
+    (project / "shop" / "more.py").write_text("import no_such_package_of_a_shop\n")
+    store = await Store.open(tmp_path / "data")
+    try:
+        setup = Setup(store, tmp_path, project)
+        assert await setup.environments.spiders(1) == [BOOKS, NEWS]
+        with pytest.raises(
+            ContractError, match=r"shop\.more: ModuleNotFoundError: No module named 'no_such.*Use one of"
+        ):
+            await check_local_spider(store, setup.environments, 1, "more")
+        await check_local_spider(store, setup.environments, 1, "books")
+    finally:
+        await store.close()
+
+
 async def test_the_servers_own_folder_is_the_version_local_and_read_again_for_a_new_spider(tmp_path: Path) -> None:
     project = tmp_path / "project"
     write(project, packed.FILES)

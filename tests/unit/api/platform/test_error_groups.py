@@ -150,3 +150,49 @@ def test_of_a_long_traceback_with_a_long_message_the_message_is_kept_from_its_be
     error = parse_error(f"failed\nTraceback (most recent call last):\n{frames}{message}")
     assert error.frames[-1].line == 999
     assert error.exception.startswith("ValueError: wrong row")
+
+
+def titles(*lines: str) -> list[str]:
+    return [group.title for group in group_errors((number, number, line) for number, line in enumerate(lines))]
+
+
+@pytest.mark.parametrize(
+    ("lines", "title"),
+    [
+        (
+            ["No such file: '/data2/run7/x.json'", "No such file: '/data2/run7/x.json'"],
+            "No such file: '/data2/run7/x.json'",
+        ),
+        (["row 7 of /data2/x", "row 8 of /data2/x", "row 7 of /data2/x"], "row N of /data2/x"),
+        (["'utf8' codec fails at 17"], "'utf8' codec fails at 17"),
+        (["'utf8' codec fails at 17", "'utf8' codec fails at 9"], "'utf8' codec fails at N"),
+        (["<GET https://a.example/1> at 0x7f", "<GET https://a.example/2> at 0x7e"], "<request> at N"),
+        (["at https://a.example/1: 3", "at https://a.example/1: 4"], "at https://a.example/1: N"),
+        (
+            ["key 3f2a9c00-aaaa-4bbb-8ccc-0123456789ab", "key 11111111-2222-4333-8444-555555555555"],
+            "key N",
+        ),
+        (["object 5f3c9ab2d1 at 10:20:31", "object e4d5a60b17 at 10:20:32"], "object N at N"),
+        (["N of 5", "N of 6"], "N of N"),
+        (
+            ["got 503 Service Unavailable from 1", "got 503 Service Unavailable from 2"],
+            "got 503 Service Unavailable from N",
+        ),
+    ],
+)
+def test_only_values_that_differ_between_the_lines_are_taken_out_of_the_title(lines: list[str], title: str) -> None:
+    assert titles(*lines) == [title]
+
+
+def test_an_error_of_several_jobs_has_the_values_that_all_share() -> None:
+    def groups(*lines: str) -> list[ErrorGroup]:
+        return group_errors((number, number, line) for number, line in enumerate(lines))
+
+    newest, older = groups("row 1 of /data2/x"), groups("row 2 of /data2/x", "row 3 of /data2/x")
+    (found,) = recurring_errors([(9, newest), (7, older)])
+    assert (found.group.title, found.group.count, found.jobs) == ("row N of /data2/x", 3, [9, 7])
+    assert newest[0].title == "row 1 of /data2/x"
+    # As an older version has stored it.
+    stored = ErrorGroup("row N of /dataN/x", 4, 1, 2, 0, "row 5 of /data2/x")
+    (found,) = recurring_errors([(9, newest), (7, [stored])])
+    assert (found.group.title, found.group.count, found.jobs) == ("row N of /dataN/x", 5, [9, 7])

@@ -6,188 +6,21 @@ The reference page of the documentation is generated from :data:`SETTINGS`. Comp
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-from collections import ChainMap
-from collections.abc import Callable, Mapping
-from enum import Enum
+from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
 from scrapy.settings import BaseSettings
 
-from scrapy_ext import environment
-from scrapy_ext.api.masking import without_secrets
 from scrapy_ext.api.platform import snapshots
 from scrapy_ext.api.platform.frontier import DEFAULT_SLOTS, MAX_SLOTS
-from scrapy_ext.api.repeated_names import repeated_names
 from scrapy_ext.server.config.command_line import OPTIONS, SECRETS
 from scrapy_ext.server.config.option import Option
-from scrapy_ext.server.config.secret_files import SUFFIX, SecretFileError, secret_in
-
-
-class SettingError(ValueError):
-    """A setting has an unusable value; the message names the setting, the rule and the remedy."""
-
-    def __init__(self, name: str, rule: str, remedy: str) -> None:
-        self.name = name
-        self.rule = without_secrets(rule)
-        self.remedy = remedy
-        super().__init__(f"{name} {self.rule}. {remedy}")
-
-
-class SettingType(str, Enum):
-    BOOL = "bool"
-    INT = "int"
-    #: True stands for a usual number.
-    BOOL_OR_INT = "bool or int"
-    FLOAT = "float"
-    STR = "str"
-    LIST = "list"
-    DICT = "dict"
-
-
-class Setting(msgspec.Struct, frozen=True):
-    name: str
-    type: SettingType
-    default: Any
-    #: One line of meaning, for the reference page.
-    meaning: str
-    #: True: read from the environment variable of the same name, or from ``.env``, when the setting is not set;
-    #: a secret also from the file that the variable ``NAME_FILE`` names.
-    environment: bool = False
-    #: True: the value is never shown.
-    secret: bool = False
-    #: Separator of a list in the environment; None: white space.
-    separator: str | None = ","
-    #: Bounds of a number.
-    least: float | None = None
-    most: float | None = None
-
-    def read(self, settings: BaseSettings) -> Any:
-        """Return the value in force, converted to the setting's type; raises :class:`SettingError`."""
-        value = settings.get(self.name)
-        if value is None and self.environment:
-            value = self._variable() or None
-            if value and self.type is SettingType.LIST:
-                value = value.split(self.separator)
-        if value is None:
-            return self.default
-        if self.type is SettingType.DICT and isinstance(value, str):
-            self._check_names(value)
-        try:
-            converted = _CONVERT[self.type](value)
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            shown = "" if self.secret else f", got {value!r}"
-            remedy = _REMEDIES.get(self.type, "Correct it where it is set.")
-            raise SettingError(self.name, f"must be of type {self.type.value}{shown}", remedy) from None
-        if self.least is not None and not converted >= self.least:
-            raise SettingError(
-                self.name, f"must be at least {self.least:g}, got {converted!r}", f"Use {self.least:g} or more."
-            )
-        if self.most is not None and not converted <= self.most:
-            raise SettingError(
-                self.name, f"must be at most {self.most:g}, got {converted!r}", f"Use {self.most:g} or less."
-            )
-        return converted
-
-    def _check_names(self, text: str) -> None:
-        """Raise :class:`SettingError` for a name that an object of a JSON text has more than once."""
-        try:
-            repeated = next(repeated_names(text), None)
-        except (ValueError, RecursionError):
-            return  # the conversion reports what is no JSON
-        if repeated is not None:
-            raise SettingError(self.name, f"has {repeated.field!r} more than once", "Give it once.")
-
-    def _variable(self) -> str | None:
-        try:
-            return secret_in(variables(), self.name) if self.secret else variables().get(self.name)
-        except SecretFileError as error:
-            raise SettingError(error.name, error.rule, error.remedy) from None
-
-
-def variables() -> Mapping[str, str]:
-    """Return the environment of this process, and below it the variables of the project's ``.env`` that this package
-    knows; raises :class:`SettingError`."""
-    try:
-        found = environment.from_dotenv(VARIABLES)
-    except environment.DotenvError as error:
-        raise SettingError(str(error.path), error.rule, error.remedy) from None
-    # A secret that the process has in another way wins, too.
-    hidden = {name for name in found if name + SUFFIX in os.environ or name.removesuffix(SUFFIX) in os.environ}
-    return ChainMap(os.environ, {name: value for name, value in found.items() if name not in hidden})
-
-
-def _bool_or_int(value: str | int) -> bool | int:
-    """Return false, true (also for 1, as for a switch on the command line), or a number over 1."""
-    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        return value.strip().lower() == "true"
-    number = _int(value)
-    return number if number > 1 or number < 0 else bool(number)
-
-
-def _int(value: Any) -> int:
-    """Return a whole number. Scrapy cuts off the rest of another one, which nobody means."""
-    number = int(value)
-    if isinstance(value, float) and number != value:
-        raise ValueError("not a whole number")
-    return number
-
-
-def _str(value: Any) -> str:
-    """Return a text, or a number or path as one. That of another value is its Python source."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float | os.PathLike):
-        raise TypeError("not a text")
-    return str(value)
-
-
-def _list(value: Any) -> list[Any]:
-    """Return a list; of a text, the values between its commas, as Scrapy does, or those of a list in JSON."""
-    if isinstance(value, Mapping | bytes):
-        raise TypeError("not a list")
-    if not isinstance(value, str):
-        return BaseSettings({"value": value}).getlist("value")
-    if value.lstrip().startswith("["):
-        with contextlib.suppress(json.JSONDecodeError):  # An IPv6 address begins so as well.
-            return _texts(json.loads(value))
-    return [part for part in map(str.strip, value.split(",")) if part]
-
-
-def _texts(values: list[Any]) -> list[Any]:
-    if not all(isinstance(value, str) for value in values):
-        raise TypeError("not a list of texts")
-    return values
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    """Return a dict, of a text that is an object in JSON as well. ``dict()`` would also take a list of texts of two
-    characters."""
-    found = json.loads(value) if isinstance(value, str | bytes) else value
-    if not isinstance(found, Mapping):
-        raise TypeError("not a dict")
-    return dict(found)
-
-
-#: Conversions as those of Scrapy's getters, so that values of the command line ("1", "a,b") have their usual meaning. A
-#: value that these getters would turn into something else is refused.
-_CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
-    SettingType.BOOL: lambda value: BaseSettings({"value": value}).getbool("value"),
-    SettingType.INT: _int,
-    SettingType.BOOL_OR_INT: _bool_or_int,
-    SettingType.FLOAT: float,
-    SettingType.STR: _str,
-    SettingType.LIST: _list,
-    SettingType.DICT: _dict,
-}
-#: Remedies for values of types whose form on the command line is not obvious.
-_REMEDIES: Final[Mapping[SettingType, str]] = {
-    SettingType.BOOL: "Write True or False.",
-    SettingType.BOOL_OR_INT: "Write True, False or a whole number.",
-    SettingType.LIST: "Write a list in settings.py, or the values with commas between them after -s.",
-    SettingType.DICT: 'Write a dict in settings.py, or JSON after -s: {"name": "value"}, in double quotes.',
-}
+from scrapy_ext.server.config.secret_files import SUFFIX
+from scrapy_ext.settings.conversion import SettingType as SettingType
+from scrapy_ext.settings.errors import SettingError as SettingError
+from scrapy_ext.settings.setting import Setting as Setting
+from scrapy_ext.settings.variables import read_from_dotenv
+from scrapy_ext.settings.variables import variables as variables
 
 _BOOL, _INT, _BOOL_OR_INT, _FLOAT, _STR, _LIST, _DICT = SettingType
 
@@ -520,6 +353,7 @@ VARIABLES: Final = frozenset(
         *(name + SUFFIX for name in _SECRETS),
     }
 )
+read_from_dotenv(VARIABLES)
 
 
 def of_server(settings: BaseSettings) -> dict[str, Any]:
