@@ -1,4 +1,4 @@
-"""What the soak asks of the database of its servers, whichever engine that has."""
+"""The database of the servers, whichever engine that has: what the soak asks of it."""
 
 from __future__ import annotations
 
