@@ -92,7 +92,7 @@ def _is_choice(page: Page, focus: Focus, options: list[HtmlElement]) -> bool:
     label = _label(page, first)
     if any(_NO_VARIANT.search(text) or _OTHER_PART.search(text) for text in (names, label)):
         return False
-    if _are_other_pages(page, options):
+    if _are_other_pages(page, focus, options):
         return False
     if any(len(_name(option)) > MAX_NAME_LENGTH for option in options):
         return False
@@ -100,20 +100,16 @@ def _is_choice(page: Page, focus: Focus, options: list[HtmlElement]) -> bool:
     return any(each.fullmatch(of_label) for each in (_SIZE, _COLOR)) or _CHOICE_NAME.search(names) is not None
 
 
-def _are_other_pages(page: Page, options: list[HtmlElement]) -> bool:
-    """Return whether all options lead to pages of other products, such as the same one in another colour.
-
-    Those whose path begins with that of the page are of its product: ``/chair-red`` on ``/chair``.
+def _are_other_pages(page: Page, focus: Focus, options: list[HtmlElement]) -> bool:
+    """Return whether options lead to pages of other products. Those with the name of the product in their path, or the
+    path of the page, are of the product: ``/oak-chair-red``.
     """
     own = parts_of(page.url).path.rpartition(".html")[0] or parts_of(page.url).path.rstrip("/")
+    name = "-".join(re.findall(r"\w+", (focus.heading_text or "").lower()))
     links = [next(islice(option.iter("a"), 1), None) for option in options]
-    paths = [parts_of(page.link(link.get("href")) or "").path if link is not None else "" for link in links]
-    others = [path for path in paths if path and not path.startswith(own)]
-    return (
-        bool(others)
-        and all(link is None or path for link, path in zip(links, paths, strict=True))
-        and (len(others) >= len(options) - 1)
-    )
+    paths = [parts_of(page.link(link.get("href")) or "").path for link in links if link is not None]
+    others = [path for path in paths if not path.startswith(own) and not (name and name in path.lower())]
+    return bool(others) and len(others) == len(paths) >= len(options) - 1
 
 
 def _label(page: Page, first: HtmlElement) -> str:
