@@ -6,6 +6,7 @@ They are short, and stand among buttons and options, so that a model of blocks l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import islice
 from operator import and_, or_
 from typing import Final
@@ -13,6 +14,8 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.content.blocks import TextBlock
+from scrapy_ext.server.extraction.auto.fields.price_notation import place_on
+from scrapy_ext.server.extraction.auto.fields.prices import amounts_in
 from scrapy_ext.server.extraction.auto.page import Focus, Page, one_line
 from scrapy_ext.server.extraction.auto.page.labelled import Pair
 from scrapy_ext.server.extraction.auto.page.markup import Thing
@@ -71,6 +74,7 @@ class _Parts:
     def __init__(self, page: Page, product: Thing | None, focus: Focus, price: str | None) -> None:
         self._page, self._focus, self._nodes = page, focus, page.outline.nodes
         whole, _, fraction = (price or "").partition(".")
+        self._value = Decimal(price) if price else None
         self._prices = {whole + fraction, *([whole] if not fraction.strip("0") else [])} - {""}
         numbers = identifiers_of(page, product, focus)
         self._codes = [code for code in (numbers.sku, numbers.mpn) if code]
@@ -112,7 +116,10 @@ class _Parts:
 
     def _has_price(self, block: TextBlock) -> bool:
         digits = "".join(str(int(sign)) for sign in block.text if sign.isdecimal())
-        return any(digits.startswith(price) for price in self._prices)
+        if any(digits.startswith(price) for price in self._prices):
+            return True
+        # A former price may stand before it.
+        return any(amount.value == self._value for amount in amounts_in(block.text, place_on(self._page)))
 
 
 def _row_of(pair: Pair) -> Iterator[HtmlElement]:

@@ -53,7 +53,11 @@ def _usual(cards: Sequence[Card]) -> set[tuple[object, ...]]:
 
 
 def _is_labelled(card: Card) -> bool:
-    texts = (one_line(node.text) for node in islice(card.content.elements, MAX_ELEMENTS) if not len(node))
+    """Return whether an entry has a label; one that links to another page names a section."""
+    leaves = (node for node in islice(card.content.elements, MAX_ELEMENTS) if not len(node))
+    texts = (
+        one_line(node.text) for node in leaves if node.tag != "a" or node.get("href") == card.entry.link.get("href")
+    )
     return any(1 < len(text) <= MAX_LABEL and _LABEL.fullmatch(text) for text in texts)
 
 

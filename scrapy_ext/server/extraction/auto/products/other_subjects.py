@@ -31,7 +31,9 @@ MOST_WRAPPERS: Final = 3
 MAX_INSIDE: Final = 300
 
 _VOCABULARY: Final = load_vocabulary("products")
-_SUBJECT, _ANSWERS = _VOCABULARY.patterns("no_description_heading", "answers_part", flags=re.IGNORECASE)
+_SUBJECT, _ANSWERS, _MIXED, _OWN_QUESTION, _STATEMENT = _VOCABULARY.patterns(
+    "no_description_heading", "answers_part", "mixed_heading", "own_question", "bold_statement", flags=re.IGNORECASE
+)
 _CONTROLS: Final = frozenset({"button", "label", "a"})
 _TITLES: Final = HEADINGS | {"summary", "dt", "legend"}
 _LINES: Final = frozenset({"div", "span", "b", "strong", "li"})
@@ -109,14 +111,25 @@ def _is_bold(node: HtmlElement) -> bool:
 
 
 def _is_other(focus: Focus, title: HtmlElement) -> bool:
-    """Return whether a title is a question or names another subject, apart from the name of the product in it."""
+    """Return whether a title is a question or names another subject, apart from the name of the product in it.
+
+    A description may begin with a question of its own, and stand in one part with something else.
+    """
     text = node_text(title, MAX_QUESTION_LENGTH + 1)
     if len(text) > MAX_QUESTION_LENGTH:
         return False
-    if focus.heading_text:
-        text = text.replace(focus.heading_text, " ")
-    return (is_question(text) and len(text) >= SHORTEST_QUESTION) or (
-        len(text) <= MAX_TITLE_LENGTH and _SUBJECT.search(text.strip()) is not None
+    name = focus.heading_text or ""
+    if name:
+        text = text.replace(name, " ")
+    subject = _SUBJECT.search(text.strip()) if len(text) <= MAX_TITLE_LENGTH else None
+    if is_question(text) and len(text) >= SHORTEST_QUESTION:
+        return subject is not None or _OWN_QUESTION.search(text.strip()) is None
+    return (
+        subject is not None
+        and _MIXED.search(text.strip()) is None
+        # A box for shipping, a book of reviews.
+        and subject.group().casefold() not in name.casefold()
+        and not (title.tag in {"p", *_BOLD} and _STATEMENT.search(text))
     )
 
 

@@ -15,6 +15,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.urls import parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Elements behind the heading that are read, and options of a group.
@@ -35,6 +36,7 @@ _VOCABULARY: Final = load_vocabulary("products")
 _SIZE, _COLOR, _NO_VARIANT = _VOCABULARY.patterns(
     "size_choice", "color_choice", "no_variant_choice", flags=re.IGNORECASE
 )
+_NO_OPTION = _VOCABULARY.pattern("no_option", re.IGNORECASE)
 _CHOICE_NAME, _OTHER_PART = _VOCABULARY.patterns("choice_names", "no_swatch_part")
 _CONTROLS: Final = frozenset({"a", "button", "img"})
 _ROLES: Final = frozenset({"radio", "button", "option"})
@@ -48,7 +50,8 @@ def swatches_on(page: Page, focus: Focus, is_of_product: Callable[[HtmlElement],
         return
     begin = page.order[focus.heading] + 1
     for node in page.elements[begin : begin + AFTER_HEADING]:
-        options = _options(node)
+        # Buttons to order and the like stand beside options, and may look as they do.
+        options = [option for option in _options(node) if not _NO_OPTION.search(_name(option))]
         if len(options) < 2:
             continue
         # Options that link to other pages are entries of a list of these, unless they are swatches.
@@ -89,10 +92,24 @@ def _is_choice(page: Page, focus: Focus, options: list[HtmlElement]) -> bool:
     label = _label(page, first)
     if any(_NO_VARIANT.search(text) or _OTHER_PART.search(text) for text in (names, label)):
         return False
+    if _are_other_pages(page, focus, options):
+        return False
     if any(len(_name(option)) > MAX_NAME_LENGTH for option in options):
         return False
     of_label = label.partition(":")[0].strip(_LABEL_END)
     return any(each.fullmatch(of_label) for each in (_SIZE, _COLOR)) or _CHOICE_NAME.search(names) is not None
+
+
+def _are_other_pages(page: Page, focus: Focus, options: list[HtmlElement]) -> bool:
+    """Return whether options lead to pages of other products. Those with the name of the product in their path, or the
+    path of the page, are of the product: ``/oak-chair-red``.
+    """
+    own = parts_of(page.url).path.rpartition(".html")[0] or parts_of(page.url).path.rstrip("/")
+    name = "-".join(re.findall(r"\w+", (focus.heading_text or "").lower()))
+    links = [next(islice(option.iter("a"), 1), None) for option in options]
+    paths = [parts_of(page.link(link.get("href")) or "").path for link in links if link is not None]
+    others = [path for path in paths if not path.startswith(own) and not (name and name in path.lower())]
+    return bool(others) and len(others) == len(paths) >= len(options) - 1
 
 
 def _label(page: Page, first: HtmlElement) -> str:

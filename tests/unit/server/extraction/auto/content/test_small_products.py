@@ -48,3 +48,10 @@ def test_hours_and_delivery_are_no_specification() -> None:
     text = extract("pageContent", PAGE.format(f"<main>{PRODUCT}{more}</table></main>"), URL)["itemMain"]
     assert "A chair of solid oak" in text
     assert "89,00" in text
+
+
+def test_the_price_of_a_small_page_is_content_behind_a_former_one() -> None:
+    prices = "<p class=price><del>1.500,00&nbsp;€</del> <ins>1.200,00&nbsp;€</ins></p>"
+    tab = "<div class=woocommerce-tabs><h2>Description</h2><p>Oiled with linseed oil and made by two joiners.</p></div>"
+    html = PAGE.format(f"<div class=product><h1>Oak chair</h1>{prices}<button>Add to cart</button>{tab}</div>")
+    assert "1.200,00" in extract("pageContent", html, URL)["itemMain"]

@@ -439,6 +439,12 @@ def test_an_entry_that_is_labelled_as_paid_for_is_none(label: str) -> None:
     assert headlines(paid + PLAIN) == HEADLINES
 
 
+@pytest.mark.parametrize("label", ["<i>Advertising</i>", "<a href=/topics/ads>Ads</a>"])
+def test_the_name_of_a_section_is_no_label_of_an_advertisement(label: str) -> None:
+    story = f"<article>{label}<h2><a href=/a-9>How the river rose again</a></h2><time>2024-05-09</time></article>"
+    assert headlines(story + PLAIN) == ["How the river rose again", *HEADLINES]
+
+
 def test_a_label_that_most_entries_have_is_no_sign_of_an_advertisement() -> None:
     assert headlines(PLAIN.replace("<time>", "<i>Sponsored</i><time>")) == HEADLINES
 

@@ -183,6 +183,13 @@ def test_another_choice_beside_that_of_sizes_gives_no_variants(other: str) -> No
         "<ul class=swatches><li><span class=swatch>S</span></li><li><span class=swatch>M</span></li></ul>",
         "<div class=product-option-tabs><a href=#d>Description</a><a href=#r>Reviews</a></div>",
         "<div class=swatches><a href=?c=1><img alt=Red></a></div>",
+        "<p>Colour</p><ul><li><a href=/p/oak-stool>Red</a></li><li><a href=/p/ash-stool>Blue</a></li></ul>",
+        "<div class=swatches><i class=swatch title=Oak></i><a class=swatch href=/p/ash-chair title=Ash></a></div>",
+        "<div class=size-options-help><button>Size guide</button><button>Find my size</button></div>",
+        "<div class=variant-buttons><button>Add to cart</button><button>Buy now</button></div>",
+        "<div class=product-options-bottom><button>Print</button><button>Ask</button></div>",
+        "<div class=pay-options><img src=v.png alt=Visa><img src=m.png alt=Mastercard></div>",
+        radio("Buy", "Once", "Every month"),
         "<p>Share</p><a href=//x.com/s><img alt=X></a><a href=//f.com/s><img alt=F></a>",
     ],
 )

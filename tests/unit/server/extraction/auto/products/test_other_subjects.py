@@ -94,3 +94,34 @@ def test_parts_with_answers_reviews_terms_and_the_shop_describe_none(more: str) 
 )
 def test_a_part_ends_at_the_next_title(before: str) -> None:
     assert description(before + OWN) == OWN[3:-4]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "<h2>Why will you love it?</h2>",
+        "<h3>What is it?</h3>",
+        "<h2>Looking for a sturdy chair?</h2>",
+        "<h2>Warum dieser Stuhl?</h2>",
+        "<h2>Vous cherchez une chaise solide ?</h2>",
+        "<h2>¿Buscas una silla resistente?</h2>",
+        "<h2>Szukasz solidnego krzesła?</h2>",
+        "<p><b>Free delivery</b></p>",
+        "<p><strong>The best chair in 300 reviews</strong></p>",
+        "<h2>Details &amp; Shipping</h2>",
+    ],
+)
+def test_a_description_may_begin_with_a_question_or_statement_of_its_own(title: str) -> None:
+    assert OWN[3:-4] in (description(title + OWN) or "")
+
+
+def test_a_question_about_another_subject_is_none_of_a_description() -> None:
+    assert description(f"<h2>What is it that you charge for delivery?</h2>{OTHER}") is None
+    assert description(f"<h2>Why choose us?</h2>{OTHER}") is None
+
+
+def test_a_heading_with_words_of_the_product_is_about_it() -> None:
+    page = (
+        "<title>Shipping box – Works</title><main><h1>Shipping box XL</h1><b>€ 9</b><h2>About the shipping box</h2>{}"
+    )
+    assert extract("product", page.format(OWN), URL).get("description") == OWN[3:-4]
