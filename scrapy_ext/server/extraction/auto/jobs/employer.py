@@ -89,6 +89,11 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _MAIL: Final = re.compile(r"[\w.+-]{1,60}@([a-z\d.-]{3,80}[a-z])", re.IGNORECASE)
 
 
+def _ends_with_legal_form(text: str) -> bool:
+    """Return whether a text is a name with its legal form, ``Acme Ltd.``, and no sentence with such a name."""
+    return any(form.end() >= len(text) - 1 for form in LEGAL_FORM.finditer(text))
+
+
 class Employer:
     """The places of a page that may name the employer of its job."""
 
@@ -190,7 +195,7 @@ class Employer:
             1 < len(text) <= MAX_COMPANY_LENGTH
             and bool(letters)
             and not text[:1].islower()
-            and (not text.endswith((".", "!", "?", ":", "…")) or LEGAL_FORM.search(text) is not None)
+            and (not text.endswith((".", "!", "?", ":", "…")) or _ends_with_legal_form(text))
             and not is_fact(text)
             and not NO_COMPANY.fullmatch(text)
             and not _NO_NAME.fullmatch(text)
