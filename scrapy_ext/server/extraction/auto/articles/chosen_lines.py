@@ -10,7 +10,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.articles.body_lines import TextRun
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.fields.fact_lines import facts_of, is_phrase_of_date
-from scrapy_ext.server.extraction.auto.fields.page_dates import states_both
+from scrapy_ext.server.extraction.auto.fields.page_dates import has_both_alone
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, letters_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -267,7 +267,7 @@ def _is_head_line(run: TextRun, below: list[TextRun]) -> bool:
         return False
     if run.linked >= ALL_LINKS * len(text) or (is_mostly_date(text) and not is_phrase_of_date(text)):
         return True
-    if below and (facts_of(text) is not None or states_both(text)):
+    if below and (facts_of(text) is not None or has_both_alone(text)):
         return True
     if _SENTENCE_END.search(text):
         return False

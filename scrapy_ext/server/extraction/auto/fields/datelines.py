@@ -18,7 +18,8 @@ _JOBS: Final = load_vocabulary("jobs")
 AGENCY: Final = _VOCABULARY.pattern("agency", re.IGNORECASE)
 _NAMED_LEADING: Final = _VOCABULARY.pattern("named_leading", re.IGNORECASE)
 _TOWN, _COUNTRY, _REGION = _JOBS.patterns("town", "countries", "regions", flags=re.IGNORECASE)
-_OF_PLACE: Final = _VOCABULARY.text("of_place")
+_OF_PLACE, _IN_PLACE = map(_VOCABULARY.text, ("of_place", "in_place_words"))
+_DEGREE = _VOCABULARY.pattern("degree")
 _DIGIT = re.compile(r"\d")
 #: Signs between a place and a date; a comma or dash separates an author from a date less often than the others.
 _PLACE_BEFORE = re.compile(
@@ -26,7 +27,8 @@ _PLACE_BEFORE = re.compile(
     r"(?:(?P<apart>[,、]|\s?[–—]|\s-)|\s?[|·•:/]|\s)\s*(?:(?i:le|den|dem|am|el|il|em|op|a|lê|på)\s+)?"
 )
 _AGENCY_BEHIND = re.compile(
-    rf"[^\W\d_][^\d|()]{{1,40}}?\s?[(/]\s?(?P<agency>(?i:{_VOCABULARY.text('agency')}))(?:\s?\)|(?=\s?[-–—|,]))"
+    rf"(?P<place>[^\W\d_][^\d|()]{{1,40}}?)\s?[(/]\s?(?P<agency>(?i:{_VOCABULARY.text('agency')}))"
+    r"(?:\s?\)(?=\s*(?:$|[-–—|,·•:\d]))|(?=\s?[-–—|,]))(?P<dash>\s*[-–—])?"
 )
 #: Codes of states and countries behind a town: ``D.C.``, ``NY``.
 _CODE = re.compile(r"(?:[A-Z]\.){2,3}|[A-Z]{2}|[A-Z][a-z]{2,4}\.")
@@ -42,6 +44,8 @@ def is_place_and_date(line: str, read_text: Callable[[], str]) -> bool:
     if match is None or _NAMED_LEADING.match(line) or AGENCY.fullmatch(match["place"]):
         return False
     place, comma, region = match["place"].partition(", ")
+    if comma and " " in place and _DEGREE.fullmatch(region):
+        return False
     if comma and (_COUNTRY.fullmatch(region) or _REGION.fullmatch(region) or _CODE.fullmatch(region)):
         return True
     if comma:
@@ -54,12 +58,24 @@ def is_place_and_date(line: str, read_text: Callable[[], str]) -> bool:
 
 
 def _is_called_place(place: str, text: str) -> bool:
-    """Return whether a preposition of places stands before a name in a text, whatever its case is in the line."""
+    """Return whether a preposition of places stands before a name in a text, whatever its case is in the line.
+
+    Behind a name, such a word joins two in other languages: ``Jan en Anna``. Before another one, the name is a part of
+    one: ``in Jack London Square``.
+    """
     names = rf"(?:{re.escape(place)}|{re.escape(place.title())})"
-    return re.search(rf"(?<!\w)(?i:{_OF_PLACE})\s+{names}(?!\w)", text) is not None
+    found = re.finditer(rf"(?P<before>[^\W\d_]*)\s*(?<!\w)(?i:{_IN_PLACE})\s+{names}(?!\w)(?P<behind>\s\w)?", text)
+    return any(not match["before"][:1].isupper() and not (match["behind"] or "").strip().isupper() for match in found)
 
 
 def agency_of_dateline(line: str) -> str | None:
-    """Return the agency behind the place that a line begins with: ``LONDON (Reuters) - 3 May 2024``."""
+    """Return the agency behind the place that a line begins with: ``LONDON (Reuters) - 3 May 2024``.
+
+    Of several words that are no town by their form, a name is as likely: ``Jane Doe (AP)``.
+    """
     match = _AGENCY_BEHIND.match(line)
-    return match["agency"] if match else None
+    if match is None or _NAMED_LEADING.match(line):
+        return None
+    place = match["place"]
+    is_place = " " not in place or _TOWN.fullmatch(place) or (place.isupper() and match["dash"])
+    return match["agency"] if is_place else None

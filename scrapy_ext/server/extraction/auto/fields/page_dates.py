@@ -57,6 +57,8 @@ MAX_NAME_WORDS: Final = 4
 #: Most dates of a line, and what stands around their labels.
 MAX_DATES: Final = 8
 _BORDERS: Final = " :;,.|/·•–—-"
+#: Most words between two dates of a line beside the word for a change.
+MAX_WORDS_BETWEEN: Final = 2
 #: Longest label of a date, in characters.
 MAX_LABEL_LENGTH: Final = 30
 
@@ -309,7 +311,29 @@ def states_both(text: str) -> bool:
     if date is None or not _has_both(text):
         return False
     before = text[: date.start()].strip()
-    return not before or BEFORE_DAY.fullmatch(before) is not None or any(map(_is_published_label, _ends_of(before)))
+    if BEFORE_DAY.fullmatch(before):
+        return _is_terse(text)
+    return not before or any(map(_is_published_label, _ends_of(before)))
+
+
+def has_both_alone(text: str) -> bool:
+    """Return whether such a line has hardly a word beside its dates and their labels.
+
+    A sentence has more: ``On 3 May 2024 the plan was published, and it was revised on 4 May 2025``.
+    """
+    return states_both(text) and _is_terse(text)
+
+
+def _is_terse(text: str) -> bool:
+    date = WRITTEN.search(in_ascii_digits(text))
+    change = _MODIFIED_WORD.search(text, date.end()) if date else None
+    if date is None or change is None:
+        return False
+    time = time_beside(text, date.start(), date.end())
+    number = _DIGIT.search(text, change.end())
+    between = text[max(date.end(), time.end if time else 0) : change.start()]
+    behind = text[change.end() : number.start() if number else None]
+    return all(len(words.split()) <= MAX_WORDS_BETWEEN for words in (between, behind))
 
 
 def _published_among(text: str) -> str:

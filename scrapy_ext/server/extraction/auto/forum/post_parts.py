@@ -50,6 +50,8 @@ _JOINED: Final = load_vocabulary("forums").pattern("joined")
 _LABEL_OF_POST: Final = re.compile(
     rf"(?:{_LABEL})(?:[|·•/]\s*(?:{_LABEL}))*|[\W_]*|[^\W\d_]+(?:\s[^\W\d_]+)?\s?[:：]\s?\d[\d.,]*", re.IGNORECASE
 )
+#: Counts of a member above a text, and of its subject below: ``Posts: 12``, ``Score: 8``.
+_COUNT: Final = re.compile(r"[^\W\d_]+(?:\s[^\W\d_]+)?\s?[:：]\s?\d[\d.,]*")
 _SENTENCE_END = re.compile(r"[.!?…:;,。！？]$")
 _DIGITS = re.compile(r"\d+")
 #: The number of the posts of a member: ``Jane (157)``.
@@ -147,11 +149,12 @@ class _Posts:
         self._boxes = boxes
         self.parts = list(_parts(page, boxes, texts))
         #: Dates, and what is the same in most posts.
-        dates = list(self._dates())
+        dates = list(self._own_dates())
         own_dates = [part for part in dates if not _JOINED.search(part.text.lower())]
         self.is_dated = bool(own_dates)
         self._date_of = {part.post: part.text for part in reversed(own_dates)}
         self.marked = {*dates, *self._same()}
+        self.marked -= self._counts_in_text()
         #: What readers may do, and ranks of members.
         self.labels = [
             part
@@ -216,6 +219,29 @@ class _Posts:
         likely = (part for part in self.parts if len(part.text) <= MAX_LINE_LENGTH and _DIGITS.search(part.text))
         dated = [part for part in likely if words_before_date(part.text) is not None]
         return self._in_most(dated, lambda part: _kind_of_place(part.way))
+
+    def _own_dates(self) -> Iterator[_Part]:
+        """Yield the dates without the lines of the text that are days: those behind the first date of their post."""
+        dated: set[int] = set()
+        for part in sorted(self._dates(), key=attrgetter("begin")):
+            is_bare = not words_before_date(part.text)
+            is_line = bool(part.way) and _tag_of(part.way) == "br"
+            if not (part.post in dated and is_bare and is_line):
+                yield part
+            if not _JOINED.search(part.text.lower()):
+                dated.add(part.post)
+
+    def _counts_in_text(self) -> set[_Part]:
+        """Return the words with a number that stand behind the begin of a text, of which they are."""
+        begins: dict[int, int] = {}
+        for part in self.parts:
+            if part not in self.marked and len(part.text) > MAX_NAME_LENGTH:
+                begins[part.post] = min(part.begin, begins.get(part.post, part.begin))
+        return {
+            part
+            for part in self.marked
+            if part.begin > begins.get(part.post, part.begin) and _COUNT.fullmatch(part.text) and not self.button(part)
+        }
 
     def _same(self) -> Iterator[_Part]:
         # Counts beside a word differ from post to post, and so does the place of a button behind one that few have.

@@ -8,7 +8,7 @@ description is about it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Final
@@ -87,6 +87,11 @@ _SUBTITLES: Final = frozenset({"h2", "h3", "h4", "h5"})
 _CONTROLS: Final = frozenset({"option", "label", "button", "dt", "th", "a"})
 _WORD: Final = re.compile(r"[^\W_]+")
 _MAIL: Final = re.compile(r"[\w.+-]{1,60}@([a-z\d.-]{3,80}[a-z])", re.IGNORECASE)
+
+
+def _ends_with_legal_form(text: str) -> bool:
+    """Return whether a text is a name with its legal form, ``Acme Ltd.``, and no sentence with such a name."""
+    return any(form.end() >= len(text) - 1 for form in LEGAL_FORM.finditer(text))
 
 
 class Employer:
@@ -190,7 +195,7 @@ class Employer:
             1 < len(text) <= MAX_COMPANY_LENGTH
             and bool(letters)
             and not text[:1].islower()
-            and (not text.endswith((".", "!", "?", ":", "…")) or LEGAL_FORM.search(text) is not None)
+            and (not text.endswith((".", "!", "?", ":", "…")) or _ends_with_legal_form(text))
             and not is_fact(text)
             and not NO_COMPANY.fullmatch(text)
             and not _NO_NAME.fullmatch(text)
@@ -206,16 +211,24 @@ class Employer:
             return True
         if self._times_subject(name) >= (1 if len(_WORD.findall(name)) > 1 else OFTEN):
             return True
-        return letters_of(name) in self._other_sites
+        sites = self._sites_of_mails
+        return letters_of(name) in (sites | self._sites_of_links if len(_WORD.findall(name)) > 1 else sites)
 
     @cached_property
-    def _other_sites(self) -> frozenset[str]:
-        """The names of the sites of the addresses and of the mail addresses on the page, without its own."""
+    def _sites_of_mails(self) -> frozenset[str]:
+        """The names of the sites of the mail addresses on the page, without its own."""
         hrefs = (link.get("href") or "" for link in islice(self._page.tree.iter("a"), MAX_LINKS))
         mails = (match[1] for match in _MAIL.finditer(self._description))
         of_mails = (match[1] for href in hrefs if (match := _MAIL.search(href)))
+        return self._names_of_sites(f"https://{host}/" for host in (*mails, *of_mails))
+
+    @cached_property
+    def _sites_of_links(self) -> frozenset[str]:
+        """The names of the sites of the links on the page, without its own; networks have one word."""
         links = (self._page.link(link.get("href")) for link in islice(self._page.tree.iter("a"), MAX_LINKS))
-        urls = (*(f"https://{host}/" for host in (*mails, *of_mails)), *filter(None, links))
+        return self._names_of_sites(filter(None, links))
+
+    def _names_of_sites(self, urls: Iterable[str]) -> frozenset[str]:
         own = site_of(self._page.url)
         return frozenset(letters_of(site.partition(".")[0]) for site in map(site_of, urls) if site != own)
 

@@ -29,7 +29,7 @@ from scrapy_ext.server.extraction.auto.jobs.sites import (
 from scrapy_ext.server.extraction.auto.page import Focus, Page, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.line_breaks import whole_lines
 from scrapy_ext.server.extraction.auto.page.sources import highest
-from scrapy_ext.server.extraction.auto.page.text import letters_of
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS, letters_of
 from scrapy_ext.server.extraction.auto.page.urls import host_of, parts_of, site_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
@@ -94,7 +94,13 @@ class JobFocus(Focus):
         found = found if self.heading is not None else found[:MAX_LINES]
         at = self._page.order[self.heading] if self.heading is not None else 0
         nodes = self._page.elements[max(0, at - before) : at + after + 1]
-        broken = {node: lines for node in nodes if node.tag in _BROKEN and (lines := whole_lines(node, MAX_BROKEN))}
+        # Below the next heading are benefits, other jobs and addresses, and so are behind a label for all of the lines.
+        end = next((n for n, node in enumerate(nodes) if node.tag in HEADINGS and self._page.order[node] > at), None)
+        broken = {
+            node: lines
+            for node in nodes[:end]
+            if node.tag in _BROKEN and (lines := whole_lines(node, MAX_BROKEN)) and not lines[0].endswith((":", "："))
+        }
         if not broken:
             return found
         whole = {node: [text] for node, text in found} | broken

@@ -10,7 +10,7 @@ which writes of its client.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -41,6 +41,8 @@ MAX_ENTITIES: Final = 20
 #: Mail addresses in the text of a job.
 MAX_MAILS: Final = 20
 _MAIL: Final = re.compile(r"[\w.+-]{1,60}@([a-z\d.-]{3,80}[a-z])", re.IGNORECASE)
+_OF_US: Final = load_vocabulary("jobs").pattern("of_us")
+_ONE_CLIENT: Final = load_vocabulary("jobs").pattern("one_client", re.IGNORECASE)
 #: The number of parts of its site that the menu of a company has at least.
 ENOUGH: Final = 2
 #: Statements that agree about the name of a site.
@@ -87,7 +89,9 @@ def company_of_own_site(page: Page, titles: TitleParts, description: str) -> str
         return _agreed(stated) or _of_markup(stated)
     # "Norwood Recruitment" and "Norwood Jobs" are agencies and boards.
     is_of_jobs = any(is_board(name) or SITE_AFFIX.search(name) for _, name in _raw_names(page, titles))
-    is_own_job = _is_of_business(page) or _takes_applications(page, description)
+    is_own_job = _is_of_business(page) or _takes_applications(
+        page, description, [name for _, name in _raw_names(page, titles)]
+    )
     return _agreed(stated) if not is_of_jobs and is_own_job else None
 
 
@@ -150,15 +154,24 @@ def _of_markup(stated: list[Stated]) -> str | None:
     return next(iter(names.values())) if len(names) == 1 else None
 
 
-def _takes_applications(page: Page, description: str) -> bool:
+def _takes_applications(page: Page, description: str, names: Sequence[str]) -> bool:
     """Return whether the text of a job has a mail address of the site, whose menu is that of a company.
 
-    Boards leave the applications to the employer.
+    Boards leave the applications to the employer, and those that take them write of other companies and clients.
     """
+    if not _OF_US.search(description) or _ONE_CLIENT.search(description):
+        return False
+    if any(not _is_own(names, description[: form.start()]) for form in LEGAL_FORM.finditer(description)):
+        return False
     site = site_of(page.url)
     mails = (f"https://{match[1]}/" for match in islice(_MAIL.finditer(description), MAX_MAILS))
     is_company = len(set(filter(_OWN_PARTS.fullmatch, entries_of_menus(page)))) >= ENOUGH
     return is_company and any(site_of(mail) == site for mail in mails)
+
+
+def _is_own(names: Sequence[str], before: str) -> bool:
+    """Return whether the text before a legal form ends with a name of the site."""
+    return any(letters_of(before).endswith(letters_of(name)) for name in names if letters_of(name))
 
 
 def _is_of_business(page: Page) -> bool:

@@ -16,6 +16,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.questions import is_question
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Elements with the heading of what is below them, and how far above its text they are looked for.
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt"})
@@ -40,8 +41,9 @@ _LONGEST_QUESTION: Final = 300
 _SHORTEST_ANSWER: Final = 20
 #: Signs behind which a name goes on.
 GOES_ON: Final = (",", ":", "-", "–", "—", "/", "(", "&", "+")
-#: Words in small letters no longer than this end no heading: "Guide to".
+#: Words in small letters no longer than this end no heading: "Guide to". Nor do these: "All about".
 _LONGEST_PARTICLE: Final = 2
+_PARTICLE: Final = load_vocabulary("page_parts").pattern("particle")
 
 
 class Outline:
@@ -131,10 +133,14 @@ class Outline:
             for at in (heading, control)
         )
         if own and whole.startswith(own):
-            return True
+            # A heading that goes on begins with the control: "Tonnage of old boats".
+            first = whole.removeprefix(own).lstrip()[:1]
+            return first.isalnum() and not first.islower()
         words = whole.removesuffix(own).rstrip() if own else ""
         last = words.rpartition(" ")[2]
-        is_open = words.endswith(GOES_ON) or (last.islower() and len(last) <= _LONGEST_PARTICLE)
+        is_open = words.endswith(GOES_ON) or (
+            last.islower() and (len(last) <= _LONGEST_PARTICLE or _PARTICLE.fullmatch(last) is not None)
+        )
         return words not in ("", whole) and not is_open
 
     def _is_question(self, control: int) -> bool:

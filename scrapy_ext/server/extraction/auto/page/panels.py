@@ -2,12 +2,13 @@
 
 A page hides them by an attribute or style until then, and no script has run over HTTP. Such a text is read with what is
 above it, like that of ``details``: a heading without its text says nothing. What is above it must be a heading, a term
-or a question; it has a control that names the element or, of several questions alike, none. Menus, forms, dialogs and
-lists of links are hidden as well, and stay so.
+or a question; it has a control that names the element or, of several questions alike, none. Menus, forms, dialogs,
+advertisements and lists of links are hidden as well, and stay so.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
@@ -16,6 +17,7 @@ from typing import Final
 from scrapy_ext.server.extraction.auto.page.outline import Outline
 from scrapy_ext.server.extraction.auto.page.questions import is_question
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _PANELS: Final = frozenset({"article", "dd", "div", "ol", "p", "section", "span", "td", "tr", "ul"})
 _TITLES: Final = HEADINGS | {"dt", "summary"}
@@ -26,6 +28,10 @@ _OUTSIDE_ROLES: Final = frozenset({
     "alert", "alertdialog", "banner", "complementary", "contentinfo", "dialog", "form", "menu", "menubar", "navigation",
     "search", "status", "tablist", "tooltip",
 })  # fmt: skip
+_PARTS: Final = load_vocabulary("page_parts")
+_ACTION, _OVER_PAGE, _OF_QUESTIONS = _PARTS.patterns(
+    "title_of_action", "over_page", "of_questions", flags=re.IGNORECASE
+)
 #: Attributes of controls with the ids of what they open.
 _OPENING: Final = ("aria-controls", "data-target", "data-bs-target", "href")
 #: Elements around a hidden one beside which its heading is searched, and elements of both that are read.
@@ -50,13 +56,17 @@ def panels_of(outline: Outline, hidden: Iterable[int]) -> frozenset[int]:
         title = _title_of(outline, panel) if _is_text(outline, panel) else None
         if title is None:
             continue
-        asks = is_question(_text(outline, title))
+        said = _text(outline, title)
+        asks = is_question(said)
+        if _ACTION.fullmatch(said):
+            continue
         inside = outline.tags[title : outline.ends[title]]
         if not asks and _TITLES.isdisjoint(inside):
             continue
         if _opens(outline, title, panel):
             found.add(panel)
-        elif asks:
+        elif asks and (not _TITLES.isdisjoint(inside) or _is_named(outline, (title, panel), _OF_QUESTIONS)):
+            # Between the paragraphs of a text, one that asks opens nothing.
             asked[panel] = outline.tags[title], outline.attributes[title].get("class", "")
     alike = Counter(asked.values())
     return frozenset(found.union(panel for panel, kind in asked.items() if alike[kind] >= SEVERAL))
@@ -64,7 +74,7 @@ def panels_of(outline: Outline, hidden: Iterable[int]) -> frozenset[int]:
 
 def _is_text(outline: Outline, panel: int) -> bool:
     """Return whether a hidden element has a text, little of it in links, and neither controls nor cards of pages."""
-    if outline.tags[panel] not in _PANELS:
+    if outline.tags[panel] not in _PANELS or _is_named(outline, (panel,), _OVER_PAGE):
         return False
     for around in outline.around(panel):
         if outline.tags[around] in _OUTSIDE or outline.attributes[around].get("role") in _OUTSIDE_ROLES:
@@ -81,6 +91,14 @@ def _is_text(outline: Outline, panel: int) -> bool:
         linked += len(_text(outline, at)) if is_link else 0
         at = outline.ends[at] if is_link else at + 1
     return length >= SHORTEST and LINKED * linked <= length
+
+
+def _is_named(outline: Outline, positions: Iterable[int], names: re.Pattern[str]) -> bool:
+    """Return whether the class or id of one of the elements, or of one right around them, has one of these names."""
+    around = (at for position in positions for at in (position, outline.parents[position]) if at >= 0)
+    return any(
+        names.search(outline.attributes[at].get(attribute, "")) for at in around for attribute in ("class", "id")
+    )
 
 
 def _title_of(outline: Outline, panel: int) -> int | None:

@@ -458,6 +458,7 @@ HEADED = "<h3><button aria-expanded=false aria-controls={id}>{question}</button>
         "<h3 id=h{id}>{question}</h3><div role=region aria-labelledby=h{id} hidden><p>{answer}</p></div>",
         "<div><div><h3>{question}</h3><i class=icon></i></div><div style='display: none;'><p>{answer}</p></div></div>",
         "<details><summary>{question}</summary><p>{answer}</p></details>",
+        "<div class=faq-item><p>{question}</p><div hidden><p>{answer}</p></div></div>",
     ],
 )
 def test_a_hidden_text_that_its_question_opens_comes_with_it(part: str) -> None:
@@ -475,6 +476,13 @@ def test_a_hidden_text_that_its_question_opens_comes_with_it(part: str) -> None:
         "</p><input name=a></div>",
         "<div role=dialog><h3><button aria-controls=d>Cookies</button></h3><div id=d hidden>We use them to count the "
         "visits of this page, and for nothing else.</div></div>",
+        "<h3>Price <a href='#m'>details</a></h3><div id=m class=modal hidden>This notice is a box over the page.</div>",
+        "<h3><button aria-controls=s>Share</button></h3><div id=s hidden>This notice is on how to share it.</div>",
+        "<h3><a href='#l'>Log in</a></h3><div id=l hidden>This notice is for the members, who can read it all.</div>",
+        "".join(
+            f"<p>{question}</p><div hidden>This notice is an advertisement for lamps.</div><p>It was {answer}.</p>"
+            for question, answer in (("How did it begin?", "a dare"), ("And what is it now?", "always work"))
+        ),
     ],
 )
 def test_other_hidden_parts_stay_out(part: str) -> None:
@@ -494,6 +502,11 @@ def test_other_hidden_parts_stay_out(part: str) -> None:
         ("What is <span role=button>tonnage</span>?", "What is tonnage?"),
         ("A guide to <span role=button>tonnage</span>", "A guide to tonnage"),
         ("<span role=button>The old boat</span>", "The old boat"),
+        ("All about <span role=button>tonnage</span>", "All about tonnage"),
+        ("Advice for <span role=button>sailors</span>", "Advice for sailors"),
+        ("Der Preis der <span role=button>Tonnage</span>", "Der Preis der Tonnage"),
+        ("<span role=button>Tonnage</span> of old boats", "Tonnage of old boats"),
+        ("<span role=button>1854</span>: the first boat", "1854: the first boat"),
     ],
 )
 def test_an_element_with_the_role_of_a_button_beside_a_heading_is_not_of_it(heading: str, text: str) -> None:

@@ -467,3 +467,46 @@ def test_the_place_before_a_date_is_no_author(line: str, names: list[str]) -> No
 def test_the_place_that_a_text_is_from_is_no_author(line: str, names: list[str]) -> None:
     text = "<p>The wall stands in Bergen and is two hundred years old, as the sign on its eastern gate says.</p>"
     assert authors(f"<p class=author>{line}</p>{text}") == names
+
+
+@pytest.mark.parametrize(
+    ("line", "more"),
+    [
+        ("Ida Holm | 3 May 2024", "More from Ida Holm"),
+        ("Ida Holm, 3 May 2024", "More from Ida Holm"),
+        ("Ida Holm | 3 May 2024", "Contact Ida Holm at ida@paper.example. Look at Ida Holm on the stage."),
+        ("Ida Holm | 3 mai 2024", "Tous les articles de Ida Holm"),
+        ("Ida Holm | 3 maggio 2024", "Leggi tutti gli articoli di Ida Holm"),
+        ("Ida Holm · 3 maj 2024", "Mer från Ida Holm"),
+        ("Ida Holm | 3 mei 2024", "Jan Berg en Ida Holm zijn redacteuren."),
+        ("Ida Holm | 3 maja 2024", "Jan Berg i Ida Holm są z redakcji."),
+        ("IDA HOLM | 3 May 2024", "The wall in Ida Holm Square is old."),
+        ("Di Ida Holm | 3 maggio 2024", ""),
+        ("Ida Holm, Jr. | May 3, 2024", ""),
+    ],
+)
+def test_what_else_a_page_writes_of_its_author_makes_it_no_place(line: str, more: str) -> None:
+    assert [(name or "").title() for name in authors(f"<p class=author>{line}</p><p>{more}</p>")] in (
+        ["Ida Holm"],
+        ["Ida Holm, Jr."],
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("By Ida Holm (AP)", ["Ida Holm"]),
+        ("By Ida Holm (AP) - 3 May 2024", ["Ida Holm"]),
+        ("Ida Holm (AP)", ["Ida Holm"]),
+        ("Von Anna Müller (dpa)", ["Anna Müller"]),
+        ("Anna Müller/dpa, 3. Mai 2024", ["Anna Müller"]),
+        ("BUENOS AIRES (AFP) - 3 May 2024", ["AFP"]),
+        ("San José (AFP) - 3 May 2024", ["AFP"]),
+        ("Ida Holm, MD | 3 May 2024", ["Ida Holm, MD"]),
+        ("Ida Holm, RN – May 3, 2024", ["Ida Holm, RN"]),
+        ("By Paris Hilton | 3 May", ["Paris Hilton"]),
+        ("By Florence | 3 May 2024", ["Florence"]),
+    ],
+)
+def test_names_before_an_agency_or_degree_are_no_places(line: str, names: list[str]) -> None:
+    assert authors(f"<p class=author>{line}</p>") == names

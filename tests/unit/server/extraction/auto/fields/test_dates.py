@@ -518,3 +518,22 @@ def test_a_day_with_its_time_at_the_head_is_the_date_and_no_text(lang: str, line
 )
 def test_other_words_before_a_day_with_its_time_are_an_event(line: str) -> None:
     assert not is_mostly_date(line)
+
+
+@pytest.mark.parametrize(
+    ("lang", "line"),
+    [
+        ("en", "On 3 May 2024 at 10:30 the council met in the hall."),
+        ("en", "On 3 May 2024 the plan was published, and it was revised on 4 May 2025."),
+        ("en", "On May 3, 2024 the council edited the plan of June 4, 2023"),
+        ("en", "3 May 2024: the rules of 4 June 2023 were corrected."),
+        ("fr", "Le 3 mai 2024, la loi du 4 juin 2023 a été modifiée."),
+        ("de", "Am 3. Mai 2024 trafen sich die Räte im Saal."),
+        ("de", "Am 3. Mai 2024 wurde der Plan vom 4. Juni 2023 geändert."),
+        ("es", "El 3 de mayo de 2024 fue modificado el plan de 4 de junio de 2023."),
+    ],
+)
+def test_a_first_sentence_that_begins_with_a_day_is_of_the_text(lang: str, line: str) -> None:
+    text = "<p>The choir of the harbour sings songs of the sea in the old hall, and has done so for years.</p>" * 2
+    html = f"<title>Harbour choir</title><main><h1>Harbour choir</h1><p>{line}</p>{text}</main>"
+    assert line in extract("article", f"<html lang={lang}>{html}", "https://town.example/choir")["articleBody"]

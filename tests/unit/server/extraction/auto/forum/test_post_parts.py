@@ -256,3 +256,23 @@ def test_labels_below_the_text_of_a_named_part_are_left_out_and_greetings_stay()
     )
     found = extract("forumThread", f"<h1>Lamps</h1>{posts}", "https://forum.example.com/t/12")["posts"]
     assert [post["text"] for post in found] == [f"Hi all,\n{text}" for text in TEXTS_OF_BROKEN]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["I saw it on", "5 May 2023", "and then no more."],
+        ["Concerts are on these days:", "5 May 2023", "6 May 2023", "7 May 2023"],
+    ],
+)
+def test_days_in_the_lines_of_a_text_are_of_it(lines: list[str]) -> None:
+    posts = _broken("{name}", "{day} March 2024", "{text}").replace(TEXTS_OF_BROKEN[0], "<br>".join(lines))
+    found = extract("forumThread", f"<h1>Lamps</h1><div>{posts}</div>", "https://forum.example.com/t/12")["posts"]
+    assert [post["text"] for post in found] == ["\n".join(lines), *TEXTS_OF_BROKEN[1:]]
+    assert [post["datePublished"][:10] for post in found] == ["2024-03-02", "2024-03-03", "2024-03-04"]
+
+
+def test_a_number_with_its_word_behind_a_text_is_of_it() -> None:
+    posts = _broken("{name}", "Posts: 1{day}", "{day} March 2024", "{text}", "Score: {day}")
+    found = extract("forumThread", f"<h1>Lamps</h1><div>{posts}</div>", "https://forum.example.com/t/12")["posts"]
+    assert [post["text"] for post in found] == [f"{text}\nScore: {n}" for n, text in enumerate(TEXTS_OF_BROKEN, 2)]

@@ -187,3 +187,8 @@ def test_a_name_like_that_of_a_department_is_an_employer_with_a_mail_address() -
     assert posting(line, "HospoJobs", more=mail) == ("Acme Engineering", "Leeds")
     assert posting(line, "HospoJobs")[0] is None
     assert posting("<p>Acme Sales · Leeds</p>", "HospoJobs", more=mail)[0] is None
+
+
+def test_a_network_that_a_page_links_to_is_no_employer() -> None:
+    line, link = "<p>LinkedIn · Leeds</p>", "<a href='https://www.linkedin.com/x'>Share</a>"
+    assert posting(line, "HospoJobs", more=link)[0] is None

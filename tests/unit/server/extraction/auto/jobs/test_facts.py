@@ -309,3 +309,17 @@ def test_the_lines_of_a_paragraph_are_facts_of_a_job() -> None:
     assert (item["employmentType"], item["remoteStatus"]) == ("Full-time", "remote")
     assert (item["baseSalary"]["valueMin"], item["baseSalary"]["valueMax"]) == ("30000", "35000")
     assert item["validThrough"] == "2026-05-03T00:00:00"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<h2>Similar jobs</h2><p>Baker in Leeds and York<br>Part-time<br>£9 an hour</p>",
+        "<h2>About us</h2><p>Acme Ltd<br>Remote<br>teams since 2001</p>",
+        "<p>We offer:<br>Contract with a good salary<br>Temporary flat</p>",
+    ],
+)
+def test_lines_of_a_paragraph_on_something_else_are_no_facts(part: str) -> None:
+    html = f"<html lang=en><title>Barista</title><main><h1>Barista</h1><p>{PROSE}</p>{part}</main></html>"
+    found = extract("jobPosting", html, "https://www.example.com/job/12")
+    assert (found.get("employmentType"), found.get("remoteStatus")) == (None, None)

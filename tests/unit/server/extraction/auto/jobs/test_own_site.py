@@ -220,6 +220,9 @@ def test_an_agency_is_the_employer_of_its_recruiters() -> None:
         (["Search", "Log in"], "Send your letter to jobs@example.com.", None),
         (["About", "Contact", "Post a job"], "Send your letter to jobs@example.com.", None),
         (["About", "Contact"], "", None),
+        (["About", "Contact"], "Acme Ltd needs a welder. Send your letter to jobs@example.com.", None),
+        (["About", "Contact"], "Our client makes pumps. Send your letter to jobs@example.com.", None),
+        (["About", "Contact"], "Brightwell Pumps Ltd makes pumps. Write to jobs@example.com.", "Brightwell Pumps"),
     ],
 )
 def test_a_site_that_takes_the_applications_is_that_of_the_employer(
@@ -227,3 +230,12 @@ def test_a_site_that_takes_the_applications_is_that_of_the_employer(
 ) -> None:
     header = LOGO.format("Brightwell Pumps") + menu(*entries)
     assert employer("/jobs/12", "Welder | Brightwell Pumps", header=header, more=f"<p>{text}</p>") == name
+
+
+def test_a_site_that_writes_of_a_job_as_that_of_others_is_not_the_employer() -> None:
+    text = "<p>A maker of pumps needs a welder who joins housings. Questions about this advert to info@example.com.</p>"
+    html = (
+        f"<title>Welder | Leeds Hub</title><header>{LOGO.format('Leeds Hub')}{menu('About', 'Contact')}</header>"
+        f"<main><h1>Welder</h1>{text}</main>"
+    )
+    assert "hiringOrganization" not in extract("jobPosting", html, "https://www.example.com/jobs/12")
