@@ -34,6 +34,7 @@ TOOLS = (
         "pyarrow>=18",
         "pydantic>=2",
         "pyyaml>=6",
+        "scrapy-zyte-api[provider]>=0.36",
         "zyte-api>=0.11",
     ),
 )

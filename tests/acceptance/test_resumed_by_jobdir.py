@@ -227,7 +227,8 @@ def test_a_script_that_resumes_a_crawl_with_other_arguments_names_them(site, tmp
 def test_a_group_of_workers_that_is_resumed_with_other_arguments_names_them(site, tmp_path):
     project = Project(tmp_path / "project", SPIDERS)
     given = ("pages", "-a", f"site={site.url}", "-s", "JOBDIR=job", "-s", "CRAWL_WORKERS=2")
-    few = ("-s", "CLOSESPIDER_ITEMCOUNT=2")
+    # Workers learn of the limit by reports, and the pages are to last for four runs.
+    few = ("-s", "CLOSESPIDER_ITEMCOUNT=2", "-s", "DOWNLOAD_DELAY=0.7")
     changed = "Job 1/1/1 is resumed with other spider arguments than its last run: page "
     assert "other spider arguments" not in project.crawl(*given, "-a", "page=1", *few).log
     assert project.crawl(*given, "-a", "page=2", *few).log.count(f"{changed}has another value") == 1

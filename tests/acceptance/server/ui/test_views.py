@@ -355,3 +355,10 @@ async def test_a_page_is_extracted_and_its_script_runs_in_nobodys_browser(
     await page.get_by_role("link", name="statistics").click()
     await expect(page.get_by_role("cell", name="product")).to_be_visible()
     await keep(page, "views-extraction-statistics")
+    await page.set_viewport_size({"width": 390, "height": 900})
+    for part in ("proxies", "statistics"):
+        await page.get_by_role("link", name=part).click()
+        await expect(page.get_by_role("link", name=part)).to_have_attribute("aria-current", "page")
+        assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert await violations(page) == []
+        await keep(page, f"views-extraction-{part}-phone")
