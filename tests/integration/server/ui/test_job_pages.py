@@ -239,7 +239,7 @@ async def test_a_run_without_an_end_is_shown_as_lost(http: Http, project: int) -
     await http.post(f"/jobs/{key}", json.dumps({"runs": runs}).encode())
 
     async def outcomes() -> list[str]:
-        shown = page(await http.get(f"/ui/{key}")).xpath("//table[preceding-sibling::h2[1]='Runs']/tbody/tr/td[5]")
+        shown = page(await http.get(f"/ui/{key}")).xpath("//*[@aria-label='Runs']//tbody/tr/td[5]")
         return [" ".join(" ".join(cell.itertext()).split()) for cell in shown]
 
     lost, stopped, current = await outcomes()
