@@ -32,12 +32,14 @@ _REQUEST: Final = re.compile(r"<(?:[0-9]{3}|[A-Z]+) [a-z][a-z0-9+.-]*:[^>]*>")
 _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)\]]+")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|[0-9]+(?:[.,:][0-9]+)*")
 #: A UUID, or a hash with digits and letters.
+_HEX: Final = "[0-9a-fA-F]"
 _ID: Final = re.compile(
-    r"(?i)(?<![^\W_])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,})(?![^\W_])"
+    rf"(?<![^\W_])(?:{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
+    rf"|(?=[a-fA-F]*[0-9])(?=[0-9]*[a-fA-F]){_HEX}{{8,}})(?![^\W_])"
 )
 #: What stands for a value that differs between lines, by the form of the value; the first form that fits counts.
 _FORMS: Final = (("<request>", _REQUEST), ("URL", _URL), ("N", _ID), ("N", _NUMBER))
-_VALUE: Final = re.compile("|".join(form.pattern.removeprefix("(?i)") for _, form in _FORMS))
+_VALUE: Final = re.compile("|".join(form.pattern for _, form in _FORMS))
 _REASONS: Final = {str(status.value): f" {status.phrase}" for status in HTTPStatus}
 #: Parts of a path that say that the project did not write the file.
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "<frozen ")

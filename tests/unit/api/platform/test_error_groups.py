@@ -172,6 +172,10 @@ def titles(*lines: str) -> list[str]:
             ["key 3f2a9c00-aaaa-4bbb-8ccc-0123456789ab", "key 11111111-2222-4333-8444-555555555555"],
             "key N",
         ),
+        (
+            ["key 3F2A9C00-AAAA-4BBB-8CCC-0123456789AB", "key 11111111-2222-4333-8444-555555555555"],
+            "key N",
+        ),
         (["object 5f3c9ab2d1 at 10:20:31", "object e4d5a60b17 at 10:20:32"], "object N at N"),
         (["N of 5", "N of 6"], "N of N"),
         (

@@ -142,7 +142,8 @@ def test_a_warning_tells_of_a_state_that_workers_do_not_share(state, count, capl
     assert caplog.text.count("spider.state is not shared") == count
 
 
-def test_a_forked_worker_has_the_server_and_the_job_of_the_first():
+def test_a_forked_worker_has_the_server_and_the_job_of_the_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the folder of a worker is made there
     server = ServerAddress("http://127.0.0.1:9", "key-of-extraction", "key-of-platform", platform=True)
     own = Settings({"CRAWL_GROUP": "resume 3", "JOBDIR": "crawls/1"})
     assert not is_forked(own)
